@@ -1,0 +1,20 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const src = (file: string) => fileURLToPath(new URL(`./src/${file}`, import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^cronfence$/, replacement: src("index.ts") },
+      { find: /^cronfence\/lambda$/, replacement: src("lambda/index.ts") },
+      { find: /^cronfence\/sources$/, replacement: src("work/index.ts") },
+      { find: /^cronfence\/testing$/, replacement: src("testing/index.ts") },
+    ],
+  },
+  test: {
+    include: ["test/**/*.test.ts"],
+    testTimeout: 60_000,
+    hookTimeout: 30_000,
+  },
+});
