@@ -67,7 +67,7 @@ const useExternal = async (endpoint: string): Promise<Engine> => {
       `"${endpoint}" isn't a URL; it looks like http://127.0.0.1:8000`,
     ]);
   }
-  if (!(await untilAnswering(endpoint, 5_000))) {
+  if (!(await untilAnswering(endpoint, 2_000))) {
     throw new EngineUnavailableError(`nothing answers at DYNAMODB_ENDPOINT=${endpoint}`);
   }
   return { kind: "external", endpoint, pid: undefined, stop: async () => {} };

@@ -85,7 +85,8 @@ const errorReply = (
   status,
   body: JSON.stringify({
     __type: `${namespaces[exception] ?? "com.amazonaws.dynamodb.v20120810"}#${exception}`,
-    message,
+    // The one exception whose member is spelled with a capital; clients look for both.
+    [exception === "TransactionCanceledException" ? "Message" : "message"]: message,
     ...more,
   }),
 });
