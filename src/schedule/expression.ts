@@ -79,7 +79,8 @@ function combineDays(dayOfMonth: Field, dayOfWeek: Field): Expression["days"] {
 function refuseCount(source: string, dialect: Dialect, words: readonly RegExpExecArray[], offset: number): never {
   const found = `${words.length} field${words.length === 1 ? "" : "s"}`;
   const extra = words[dialect === "unix" ? 5 : 6];
-  const position = offset + (extra?.index ?? 0);
+  const last = words.at(-1);
+  const position = offset + (extra?.index ?? (last ? last.index + last[0].length : 0));
   if (dialect === "unix" && /^@/.test(words[0]?.[0] ?? "")) {
     throw new InvalidScheduleError(source, "nicknames such as @daily aren't known; write the five fields", 0);
   }

@@ -96,8 +96,9 @@ export function readField(
       const day = readSpecial(piece);
       if (day === undefined) for (const value of readValues(piece)) values.add(value);
       else special.push(day);
-      if (day !== undefined && terms.length > 1 && dialect === "eventbridge") {
-        refuse(piece, `${term} must stand alone: EventBridge has no lists with L, W or #; use two schedules`);
+      const alone = dialect === "eventbridge" || day?.kind === "last-workday";
+      if (day !== undefined && terms.length > 1 && alone) {
+        refuse(piece, `${term} must stand alone in its field; use two schedules`);
       }
     }
     at += term.length + 1;
@@ -175,10 +176,18 @@ function readValues(piece: Piece): number[] {
   const to = range.allowed === 7 && last.toUpperCase() === "SUN" ? 7 : readTo;
   if (from <= to) return upTo(from, to, step);
   if (piece.dialect === "unix" || name === "year") {
-    refuse(piece, `reversed range ${span}; write ${first}-${range.highest},${range.lowest}-${last}`);
+    refuse(piece, `reversed range ${span}; write ${inOrder(range, first, from, last, to)}`);
   }
   const size = range.highest - range.lowest + 1;
   return upTo(from, to + size, step).map((value) => (value > range.highest ? value - size : value));
+}
+
+/** A range that goes round the end of its field, written as one that doesn't. */
+function inOrder({ lowest, highest, names }: Range, first: string, from: number, last: string, to: number): string {
+  const end = names?.at(-1) ?? highest;
+  const start = names?.[0] ?? lowest;
+  const head = from > highest ? [] : from === highest ? [first] : [`${first}-${end}`];
+  return [...head, to === lowest ? last : `${start}-${last}`].join(",");
 }
 
 const upTo = (from: number, to: number, step: number): number[] =>

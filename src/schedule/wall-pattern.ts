@@ -92,7 +92,8 @@ function dayFinder(expression: Expression): DayFinder {
 /** Only these can name no date at all, and a search for one that isn't there is dear: every other expression skips it. */
 const mayNeverMatch = ({ dayOfMonth, days }: Expression, anyYear: boolean): boolean =>
   !anyYear ||
-  ((days === "of-month" || days === "and") &&
+  days === "and" ||
+  (days === "of-month" &&
     dayOfMonth.values.every((day) => day > 28) &&
     dayOfMonth.special.every((day) => day.kind === "nearest-workday" && day.day > 28));
 
