@@ -7,8 +7,11 @@ import { afterEach, describe, expect, it } from "vitest";
 import { isGone, until } from "./processes.ts";
 
 const started: ChildProcess[] = [];
+const engines: number[] = [];
 afterEach(() => {
   for (const owner of started.splice(0)) owner.kill("SIGKILL");
+  // Only where a test failed is one left.
+  for (const pid of engines.splice(0)) if (!isGone(pid)) process.kill(pid, "SIGKILL");
 });
 
 const startOwner = async (way: string) => {
@@ -25,6 +28,7 @@ const startOwner = async (way: string) => {
   const lines = createInterface({ input: owner.stdout! })[Symbol.asyncIterator]();
   const nextLine = async () => JSON.parse((await lines.next()).value ?? "null");
   const engine = (await nextLine()) as { endpoint: string; pid: number };
+  engines.push(engine.pid);
   return { owner, ended, engine, nextLine, errors: () => errors };
 };
 
