@@ -49,3 +49,155 @@ export class InvalidScheduleError extends CronfenceError {
     this.position = position;
   }
 }
+
+/** A commit that was refused before it was sent: nothing was written, and the run goes on. */
+export class CommitRefusedError extends CronfenceError {
+  override readonly name = "CommitRefusedError";
+  /** The offending write, from 0, where one can be named. */
+  readonly index: number | undefined;
+
+  constructor(reason: string, index?: number, options?: ErrorOptions) {
+    super("COMMIT_REFUSED", reason, options);
+    this.index = index;
+  }
+}
+
+/** A write of the user's that DynamoDB rejected. */
+export interface RejectedWrite {
+  /** Its place among the commit's writes, from 0. */
+  readonly index: number;
+  /** DynamoDB's cancellation code: ConditionalCheckFailed, ValidationError, ItemCollectionSizeLimitExceeded. */
+  readonly code: string;
+  readonly message?: string;
+  /** The item as it stood, if the write asked for it with `ReturnValuesOnConditionCheckFailure: "ALL_OLD"`. */
+  readonly oldItem?: Record<string, unknown>;
+}
+
+/** DynamoDB rejected writes of a commit: nothing of it was written, and the run goes on. */
+export class WriteRejectedError extends CronfenceError {
+  override readonly name = "WriteRejectedError";
+  readonly job: string;
+  readonly rejected: readonly RejectedWrite[];
+
+  constructor(job: string, rejected: readonly RejectedWrite[], options?: ErrorOptions) {
+    const which = rejected.map(({ index, code, message }) => `write ${index}: ${code}${message ? ` (${message})` : ""}`);
+    super("WRITE_REJECTED", `job "${job}": nothing was written, since DynamoDB rejected ${which.join("; ")}`, options);
+    this.job = job;
+    this.rejected = rejected;
+  }
+}
+
+/** The run no longer holds the lease: no later write of it is accepted, and none is sent. */
+export class LeaseLostError extends CronfenceError {
+  override readonly name = "LeaseLostError";
+  readonly job: string;
+  readonly runId: string;
+  readonly fence: number;
+  /** What became of the commit that found out; `none` where it was found out without one. */
+  readonly lastCommit: "applied" | "not applied" | "unknown" | "none";
+
+  constructor(
+    lease: { readonly job: string; readonly fence: number; readonly run: { readonly id: string } },
+    lastCommit: LeaseLostError["lastCommit"],
+    options?: ErrorOptions,
+  ) {
+    const commit = lastCommit === "none" ? "" : `; its last commit was ${lastCommit === "unknown" ? "applied or not, which is unknown" : lastCommit}`;
+    super("LEASE_LOST", `job "${lease.job}": run ${lease.run.id} lost its lease (fence ${lease.fence})${commit}`, options);
+    this.job = lease.job;
+    this.runId = lease.run.id;
+    this.fence = lease.fence;
+    this.lastCommit = lastCommit;
+  }
+}
+
+/** A call on a run that has ended, from code that outlived it. Nothing was sent. */
+export class RunEndedError extends CronfenceError {
+  override readonly name = "RunEndedError";
+  readonly job: string;
+  readonly runId: string;
+
+  constructor(job: string, runId: string, outcome: string) {
+    super("RUN_ENDED", `job "${job}": run ${runId} has ended (${outcome}), so nothing more can be written under it`);
+    this.job = job;
+    this.runId = runId;
+  }
+}
+
+/** Whether a request was applied couldn't be found out in time. It is settled by the run's finish or by the next run. */
+export class OutcomeUnknownError extends CronfenceError {
+  override readonly name = "OutcomeUnknownError";
+  readonly job: string;
+  readonly operation: string;
+
+  constructor(job: string, operation: string, options?: ErrorOptions) {
+    super("OUTCOME_UNKNOWN", `job "${job}": whether the ${operation} was applied couldn't be found out in time`, options);
+    this.job = job;
+    this.operation = operation;
+  }
+}
+
+/** DynamoDB can't be used as asked: a missing table, no permission, no credentials, or throttled for too long. */
+export class StoreUnavailableError extends CronfenceError {
+  override readonly name = "StoreUnavailableError";
+  readonly operation: string;
+
+  constructor(subject: string, operation: string, options?: ErrorOptions) {
+    const cause = options?.cause as { name?: string; message?: string } | undefined;
+    const why = cause === undefined ? "" : `: ${[cause.name, cause.message].filter(Boolean).join(": ")}`;
+    super("STORE_UNAVAILABLE", `${subject}: ${operation} failed, and nothing was written by it${why}`, options);
+    this.operation = operation;
+  }
+}
+
+/** The run reached its deadline. */
+export class RunTimedOutError extends CronfenceError {
+  override readonly name = "RunTimedOutError";
+
+  constructor(job: string, runId: string, limitMs: number) {
+    super("RUN_TIMED_OUT", `job "${job}": run ${runId} reached its deadline after ${limitMs} ms`);
+  }
+}
+
+/** The platform asked the run to stop. */
+export class RunInterruptedError extends CronfenceError {
+  override readonly name = "RunInterruptedError";
+
+  constructor(job: string, runId: string, reason: string) {
+    super("RUN_INTERRUPTED", `job "${job}": run ${runId} was interrupted (${reason})`);
+  }
+}
+
+/** An earlier try of this same invocation still holds the lease: thrown so that the platform tries again later. */
+export class PredecessorUnfinishedError extends CronfenceError {
+  override readonly name = "PredecessorUnfinishedError";
+
+  constructor(job: string, runId: string, leaseUntil: number | undefined) {
+    const until = leaseUntil === undefined ? "" : ` until ${new Date(leaseUntil).toISOString()}`;
+    super(
+      "PREDECESSOR_UNFINISHED",
+      `job "${job}": run ${runId} of an earlier try of this invocation still holds the lease${until}; trying again after that`,
+    );
+  }
+}
+
+/** A source whose pages don't follow its contract, so that going on could loop or leave items out. */
+export class SourceError extends CronfenceError {
+  override readonly name = "SourceError";
+
+  constructor(source: string, problem: string) {
+    super("SOURCE", `${source}: ${problem}`);
+  }
+}
+
+/** A tick of more writes than one transaction holds came back different when it was resumed. */
+export class TickChangedError extends CronfenceError {
+  override readonly name = "TickChangedError";
+
+  constructor(job: string, tick: string, before: number, now: number) {
+    super(
+      "TICK_CHANGED",
+      `job "${job}": tick ${tick} was half done with ${before} writes in all, and now has ${now}; ` +
+        "a tick of more than 99 writes must return the same ones in the same order each time",
+    );
+  }
+}

@@ -3,6 +3,8 @@
  * always has the same answer. Instants are integer milliseconds since the epoch; ticks lie between 1970 and 2199.
  */
 
+import type { Calendar } from "./calendar.ts";
+
 /** When a job is due. Made by `cron` or `rate`. */
 export interface Schedule {
   /** The expression as written. */
@@ -19,6 +21,8 @@ export interface Schedule {
   readonly gap: GapPolicy;
   /** What becomes of a fixed time that occurs twice in autumn. */
   readonly overlap: OverlapPolicy;
+  /** What removes ticks, where something does; see `withCalendar`. */
+  readonly calendar?: Calendar;
   /** The first tick strictly later than `after`; undefined where there is none. */
   next(after: number): number | undefined;
   /** The last tick strictly earlier than `before`; undefined where there is none. */

@@ -1,0 +1,270 @@
+/**
+ * The one interface to whatever holds leases and watermarks, in terms of lease, fence, watermark and writes.
+ *
+ * What every implementation guarantees (the conformance suite in test/control checks it):
+ * - no write under a fence is accepted once a greater fence has been granted;
+ * - watermark, tick and the writes they cover become visible together or not at all;
+ * - a lost reply changes nothing: each operation finds out what happened, and says so when it can't.
+ *
+ * What it doesn't guarantee: that a run which has just committed still holds the lease. Success means "applied".
+ */
+import type { Clock } from "../clock.ts";
+import type { WriteRejectedError } from "../errors.ts";
+import type { Json } from "../json.ts";
+import type { RunOutcome } from "../outcome.ts";
+import type { PreparedWrites, Write } from "./writes.ts";
+
+/** How long an operation may go on trying, and with whose time and randomness. */
+export interface Budget {
+  readonly clock: Clock;
+  /** No new try starts after this instant, in milliseconds since the epoch. */
+  readonly until: number;
+  /** From 0 up to 1, for the jitter between tries. */
+  readonly random: () => number;
+}
+
+/** Why a run was started. */
+export type TriggerKind = "schedule" | "manual";
+
+/** A run as the control item shows it while it isn't finished. */
+export interface RunEntry {
+  readonly id: string;
+  /** The nonce of its acquisition. */
+  readonly owner: string;
+  /** The latest tick it covers, in milliseconds since the epoch; absent for a manual run that covers none. */
+  readonly tick?: number;
+  readonly startedAt: number;
+  readonly trigger: TriggerKind;
+  /** The platform's id of the invocation, the same on its retries. */
+  readonly requestId?: string;
+  readonly version?: string;
+  /** Commits so far. */
+  readonly seq: number;
+  /** Items committed so far. */
+  readonly items?: number;
+  /** Known from the first commit on. */
+  readonly fence?: number;
+  /** Which request made the last commit: tells an earlier commit that arrived late from the present one. */
+  readonly token?: string;
+}
+
+/** New runs are blocked; a run that is going isn't touched. */
+export interface Paused {
+  readonly by: string;
+  readonly why: string;
+  readonly at: number;
+  /** When the pause ends by itself, in milliseconds since the epoch. */
+  readonly until?: number;
+}
+
+/** A tick of more writes than one transaction holds, partly committed. */
+export interface TickPart {
+  readonly tick: number;
+  /** Writes of it committed so far. */
+  readonly done: number;
+  /** Writes it consists of. */
+  readonly total: number;
+}
+
+/** A job's control item, decoded. */
+export interface ControlState {
+  readonly job: string;
+  readonly fence: number;
+  readonly owner?: string;
+  readonly leaseUntil?: number;
+  readonly run?: RunEntry;
+  /** Predecessors that never finished and aren't yet known to be recorded. */
+  readonly prev: readonly RunEntry[];
+  readonly recentOwners: readonly string[];
+  readonly watermark?: Json;
+  /** The last completed tick, in milliseconds since the epoch. */
+  readonly tick?: number;
+  readonly tickPart?: TickPart;
+  /** When the job was first known: ticks before it aren't owed. */
+  readonly since: number;
+  /** The latest tick that was delivered while another run held the lease. */
+  readonly pending?: number;
+  readonly paused?: Paused;
+  /** Acquisitions since the last finish. */
+  readonly unfinished: number;
+  readonly failedTicks: number;
+  /** The tick counted last in `failedTicks`: retries of one tick count once. */
+  readonly lastFailedTick?: number;
+  readonly lastSuccessAt?: number;
+  /** Newest last; at most 20. */
+  readonly recent: readonly { readonly durationMs: number; readonly items: number }[];
+}
+
+/** The right to run, as its holder knows it. Doesn't change over a run. */
+export interface Lease {
+  readonly job: string;
+  readonly owner: string;
+  readonly fence: number;
+  readonly run: RunEntry;
+  readonly ttlMs: number;
+}
+
+export interface AcquireRequest {
+  readonly job: string;
+  /** A nonce, new per acquisition and the same on all its tries. */
+  readonly owner: string;
+  readonly run: Omit<RunEntry, "seq" | "owner" | "items" | "fence" | "token">;
+  /** The same on all tries of one acquisition. */
+  readonly now: number;
+  readonly ttlMs: number;
+  /** How far two machines' clocks may differ before a lease is tried for too early. Availability only. */
+  readonly skewMs: number;
+  /** Refuse unless this tick is later than the last completed one. */
+  readonly tick?: number;
+  /** Fence out the holder, if the fence is still this one. */
+  readonly takeover?: { readonly fence: number };
+  /** For the first use of a job: ticks before it aren't owed. Default: `now`. */
+  readonly since?: number;
+}
+
+export type AcquireResult =
+  | { readonly kind: "acquired"; readonly lease: Lease; readonly state: ControlState }
+  | { readonly kind: "held" | "duplicate" | "paused"; readonly state: ControlState };
+
+/** What a commit sets besides carrying the user's writes. */
+export interface Commit {
+  /** Commits of this run that are known to have been applied. */
+  readonly seq: number;
+  readonly leaseUntil: number;
+  readonly writes: PreparedWrites;
+  readonly watermark?: Json;
+  /** Completes this tick, in milliseconds since the epoch. */
+  readonly tick?: number;
+  /** Where a large tick stands; `null` takes an earlier one away. */
+  readonly tickPart?: TickPart | null;
+  /** The run covers ticks up to this one from now on. */
+  readonly covers?: number;
+  /** Items committed by this run, this commit included. */
+  readonly items: number;
+  /** Predecessors still to be recorded, where that has changed. */
+  readonly prev?: readonly RunEntry[];
+}
+
+export interface CommitResult {
+  /** Commits of this run that are known to have been applied, with what it took to find that out. */
+  readonly seq: number;
+  /** DynamoDB rejected writes of the user's: nothing was written, and nothing of it can be written any more. */
+  readonly rejected?: WriteRejectedError;
+}
+
+/** What a run leaves behind: its record, and how the control item counts it. */
+export interface Finish {
+  readonly seq: number;
+  readonly record: RunRecord;
+  readonly writes: PreparedWrites;
+  readonly watermark?: Json;
+  readonly tick?: number;
+  readonly tickPart?: TickPart | null;
+  /**
+   * A success takes `pending` away and is refused while a tick later than this one is pending (`undefined`: any).
+   * Absent for all other outcomes, which leave `pending` alone.
+   */
+  readonly success?: { readonly covered: number | undefined };
+  readonly prev: readonly RunEntry[];
+  readonly recentOwners: readonly string[];
+  readonly unfinished: number;
+  readonly failedTicks: number;
+  readonly lastFailedTick?: number;
+  readonly lastSuccessAt?: number;
+  readonly recent: ControlState["recent"];
+}
+
+export type FinishResult =
+  /** How the run is recorded: as asked, unless an operator or an earlier try of this finish was first. */
+  | { readonly kind: "finished"; readonly outcome: RunOutcome }
+  /** An earlier commit was applied after all: it counts, and finish has to be sent again with the next seq. */
+  | { readonly kind: "late_commit"; readonly state: ControlState }
+  /** A later tick is pending: go round again. */
+  | { readonly kind: "pending"; readonly tick: number };
+
+/** The ticks that a run covers. */
+export interface TickRange {
+  /** The first one, in milliseconds since the epoch. */
+  readonly from: number;
+  readonly through: number;
+  readonly count: number;
+}
+
+/** One run as it is kept. Instants are in milliseconds since the epoch. */
+export interface RunRecord {
+  readonly job: string;
+  readonly id: string;
+  readonly owner: string;
+  readonly fence?: number;
+  readonly outcome: RunOutcome;
+  readonly trigger: TriggerKind;
+  readonly requestId?: string;
+  /** Why a person started it. */
+  readonly reason?: string;
+  readonly version?: string;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly ticks?: TickRange;
+  /** The job's last completed tick when the run ended. */
+  readonly completed?: number;
+  readonly items: number;
+  readonly commits: number;
+  readonly watermarkBefore?: Json;
+  readonly watermarkAfter?: Json;
+  readonly error?: { readonly name: string; readonly code?: string; readonly message: string };
+  /** When the job is due next. */
+  readonly nextTick?: number;
+  /** What is left to do after `capped`, where the job could say. */
+  readonly backlog?: string;
+}
+
+/** Who does an operator act, and why. */
+export interface Act {
+  readonly by: string;
+  readonly why: string;
+}
+
+export interface ControlStore {
+  /** The name of what it keeps its items in, which no user write may touch. */
+  readonly table: string;
+  /** How long one request may take, in milliseconds: two of these are a run's least reserve. */
+  readonly requestTimeoutMs: number;
+
+  /** Checks writes and their watermark against every limit and makes them ready to send. */
+  prepare(writes: readonly Write[], watermark?: Json): PreparedWrites;
+
+  /** Makes a job known, if it isn't yet. */
+  create(job: string, since: number, budget: Budget): Promise<void>;
+  read(job: string, budget: Budget): Promise<ControlState | undefined>;
+  acquire(request: AcquireRequest, budget: Budget): Promise<AcquireResult>;
+
+  /**
+   * Asks the holder that refused us to cover `tick` too.
+   * `moved`: the lease has changed hands or become free meanwhile, so acquire again.
+   */
+  queue(job: string, tick: number, holder: ControlState, budget: Budget): Promise<"queued" | "moved">;
+
+  /** Resolves when the commit is known to have been applied, or can't be any more. */
+  commit(lease: Lease, commit: Commit, budget: Budget): Promise<CommitResult>;
+  renew(lease: Lease, leaseUntil: number, budget: Budget): Promise<void>;
+  finish(lease: Lease, finish: Finish, budget: Budget): Promise<FinishResult>;
+
+  /** Records predecessors that never finished as `crashed`, and returns those that are known to be recorded. */
+  recordCrashed(job: string, entries: readonly RunEntry[], at: number, budget: Budget): Promise<readonly RunEntry[]>;
+  /** Keeps the record of a run that lost its lease, unless it is on record as anything but `crashed`; as what it is now. */
+  recordLost(record: RunRecord, budget: Budget): Promise<RunOutcome>;
+  runs(job: string, page: { limit: number; before?: string }, budget: Budget): Promise<RunPage>;
+
+  /** Blocks new runs; one that is going isn't touched. */
+  pause(job: string, paused: Paused, budget: Budget): Promise<void>;
+  resume(job: string, act: Act, at: number, budget: Budget): Promise<void>;
+  /** Fences the holder out and records its run as `cancelled`; says which run, if one held the lease. */
+  cancel(job: string, act: Act, at: number, budget: Budget): Promise<RunEntry | undefined>;
+}
+
+/** Newest first. */
+export interface RunPage {
+  readonly runs: readonly RunRecord[];
+  /** Pass it as `before` for the next page; absent at the end. */
+  readonly next?: string;
+}

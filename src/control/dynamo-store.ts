@@ -1,0 +1,80 @@
+/** The control store on DynamoDB: one table, described in `table.ts` and in infra/control-table.yml. */
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { InvalidOptionsError } from "../errors.ts";
+import { acquire, create, queue } from "./acquire.ts";
+import { cancelRun, pauseJob, resumeJob } from "./acts.ts";
+import { commit, renew } from "./commit.ts";
+import type { Connection } from "./connection.ts";
+import type { ControlStore } from "./control-store.ts";
+import { finish } from "./finish.ts";
+import { readControl, readRuns } from "./read.ts";
+import { recordCrashed, recordLost } from "./records.ts";
+import { queryPage, type TableReader } from "./table-reader.ts";
+import { prepareWrites } from "./writes.ts";
+
+export interface StoreOptions {
+  /**
+   * The control table's name.
+   * @default the environment's CRONFENCE_TABLE, or else "cronfence"
+   */
+  readonly table?: string;
+  /**
+   * A client of your own. Its own retries should be off (`maxAttempts: 1`): cronfence retries by itself, knowing what may
+   * be repeated and how long.
+   * @default a client for the environment's region, credentials and AWS_ENDPOINT_URL_DYNAMODB
+   */
+  readonly client?: DynamoDBClient;
+  /**
+   * How long one request may take, in milliseconds, before its outcome counts as unknown and it is sent again.
+   * @default 1000
+   */
+  readonly requestTimeoutMs?: number;
+}
+
+/** A control store, and the reading of users' tables over the same client. */
+export interface DynamoStore extends ControlStore {
+  readonly tables: TableReader;
+}
+
+/**
+ * The control store in DynamoDB.
+ * @throws InvalidOptionsError for a table name or request timeout that can't be.
+ */
+export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
+  const table = options.table ?? controlTableName();
+  const requestTimeoutMs = options.requestTimeoutMs ?? 1_000;
+  if (!/^[A-Za-z0-9_.-]{3,255}$/.test(table) && !table.startsWith("arn:")) {
+    throw new InvalidOptionsError("control store", [
+      `table is ${JSON.stringify(table)}, and must be a DynamoDB table name (3 to 255 of A-Z a-z 0-9 _ . -) or ARN`,
+    ]);
+  }
+  if (!Number.isInteger(requestTimeoutMs) || requestTimeoutMs < 1) {
+    throw new InvalidOptionsError("control store", [
+      `requestTimeoutMs is ${requestTimeoutMs}, and must be a whole number of milliseconds, at least 1`,
+    ]);
+  }
+  const client = options.client ?? new DynamoDBClient({ maxAttempts: 1 });
+  const connection: Connection = { client, table, requestTimeoutMs, knownKeys: new Map() };
+  return {
+    table,
+    requestTimeoutMs,
+    tables: { query: (request, budget) => queryPage(connection, request, budget) },
+    prepare: (writes, watermark) => prepareWrites(writes, watermark, table, connection.knownKeys),
+    create: (job, since, budget) => create(connection, job, since, budget),
+    read: (job, budget) => readControl(connection, job, budget),
+    acquire: (request, budget) => acquire(connection, request, budget),
+    queue: (job, tick, holder, budget) => queue(connection, job, tick, holder, budget),
+    commit: (lease, request, budget) => commit(connection, lease, request, budget),
+    renew: (lease, leaseUntil, budget) => renew(connection, lease, leaseUntil, budget),
+    finish: (lease, request, budget) => finish(connection, lease, request, budget),
+    recordCrashed: (job, entries, at, budget) => recordCrashed(connection, job, entries, at, budget),
+    recordLost: (record, budget) => recordLost(connection, record, budget),
+    runs: (job, page, budget) => readRuns(connection, job, page, budget),
+    pause: (job, paused, budget) => pauseJob(connection, job, paused, budget),
+    resume: (job, act, at, budget) => resumeJob(connection, job, act, at, budget),
+    cancel: (job, act, at, budget) => cancelRun(connection, job, act, at, budget),
+  };
+};
+
+/** The control table's name where none is given. */
+export const controlTableName = (): string => process.env.CRONFENCE_TABLE || "cronfence";

@@ -1,0 +1,94 @@
+/**
+ * The control table's items: their keys, their attributes and how they are read. Instants are milliseconds since the
+ * epoch, except `expiresAt`, which DynamoDB's TTL wants in whole seconds:
+ * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/howitworks-ttl.html
+ *
+ * The control item carries no `expiresAt` and is never deleted: its fence must not be forgotten.
+ */
+import type { AttributeValue } from "@aws-sdk/client-dynamodb";
+import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
+import type { Json } from "../json.ts";
+import type { ControlState, Paused, RunEntry, RunRecord, TickPart } from "./control-store.ts";
+
+export type Item = Record<string, AttributeValue>;
+
+/** More unfinished predecessors than this are recorded before the next acquisition. */
+export const mostPredecessors = 20;
+
+const partition = (job: string) => `job#${job}`;
+
+export const controlKey = (job: string): Item => ({ pk: { S: partition(job) }, sk: { S: "control" } });
+
+export const runKey = (job: string, run: { startedAt: number; id: string }): Item => ({
+  pk: { S: partition(job) },
+  sk: { S: `run#${new Date(run.startedAt).toISOString()}#${run.id}` },
+});
+
+export const actKey = (job: string, at: number, id: string): Item => ({
+  pk: { S: partition(job) },
+  sk: { S: `act#${new Date(at).toISOString()}#${id}` },
+});
+
+/** The first and last possible sort key of a job's run records. */
+export const runKeysOf = (job: string) => ({ pk: partition(job), from: "run#", through: "run#~" });
+
+/** `#word` placeholders stand for the attribute of that name; DynamoDB refuses a name that no expression uses. */
+export const namesIn = (...expressions: readonly (string | undefined)[]): Record<string, string> => {
+  const names: Record<string, string> = {};
+  for (const expression of expressions) {
+    for (const [placeholder] of expression?.matchAll(/#\w+/g) ?? []) names[placeholder] = placeholder.slice(1);
+  }
+  return names;
+};
+
+/** Native values to expression attribute values; `undefined` ones are left out. */
+export const valuesOf = (values: Record<string, unknown>): Item =>
+  marshall(values, { removeUndefinedValues: true }) as Item;
+
+export const encodeWatermark = (watermark: Json | undefined): string | undefined =>
+  watermark === undefined ? undefined : JSON.stringify(watermark);
+
+const decodeWatermark = (text: unknown): Json | undefined =>
+  typeof text === "string" ? (JSON.parse(text) as Json) : undefined;
+
+export const readState = (job: string, item: Item): ControlState => {
+  const { pk, sk, run, prev, recentOwners, watermark, recent, unfinished, failedTicks, ...rest } = unmarshall(item);
+  return {
+    unfinished: unfinished ?? 0,
+    failedTicks: failedTicks ?? 0,
+    ...(rest as Pick<ControlState, "fence" | "since"> & { paused?: Paused; tickPart?: TickPart }),
+    job,
+    prev: (prev ?? []) as RunEntry[],
+    recentOwners: (recentOwners ?? []) as string[],
+    recent: ((recent ?? []) as [number, number][]).map(([durationMs, items]) => ({ durationMs, items })),
+    ...(run?.[0] === undefined ? {} : { run: run[0] as RunEntry }),
+    ...(watermark === undefined ? {} : { watermark: decodeWatermark(watermark) as Json }),
+  };
+};
+
+export const packRecent = (recent: ControlState["recent"]): [number, number][] =>
+  recent.map(({ durationMs, items }) => [durationMs, items]);
+
+/** How long run records are kept: a year of a yearly job and some more. */
+const recordsKeptSeconds = 400 * 86_400;
+
+export const writeRecord = (record: RunRecord): Item =>
+  marshall(
+    {
+      ...record,
+      ...unmarshall(runKey(record.job, record)),
+      watermarkBefore: encodeWatermark(record.watermarkBefore),
+      watermarkAfter: encodeWatermark(record.watermarkAfter),
+      expiresAt: Math.floor(record.endedAt / 1000) + recordsKeptSeconds,
+    },
+    { removeUndefinedValues: true },
+  ) as Item;
+
+export const readRecord = (item: Item): RunRecord => {
+  const { pk, sk, expiresAt, watermarkBefore, watermarkAfter, ...rest } = unmarshall(item);
+  return {
+    ...(rest as RunRecord),
+    ...(watermarkBefore === undefined ? {} : { watermarkBefore: decodeWatermark(watermarkBefore) as Json }),
+    ...(watermarkAfter === undefined ? {} : { watermarkAfter: decodeWatermark(watermarkAfter) as Json }),
+  };
+};

@@ -1,0 +1,57 @@
+/**
+ * `cronfence`: define jobs and run them. Withheld on purpose: the expressions and attributes of the control table, which
+ * only src/control knows, and the live run behind a `Run`.
+ */
+export type { LeaseSpec, OverlapPolicy, RunDeps } from "./attempt.ts";
+export { type Clock, systemClock } from "./clock.ts";
+export type {
+  AcquireRequest,
+  AcquireResult,
+  Act,
+  Budget,
+  Commit,
+  CommitResult,
+  ControlState,
+  ControlStore,
+  Finish,
+  FinishResult,
+  Lease,
+  Paused,
+  RunEntry,
+  RunPage,
+  RunRecord,
+  TickPart,
+  TickRange,
+  TriggerKind,
+} from "./control/control-store.ts";
+export { type DynamoStore, dynamoStore, type StoreOptions } from "./control/dynamo-store.ts";
+export { createControlTable } from "./control/table.ts";
+export type { PreparedWrites, Write } from "./control/writes.ts";
+export type { Duration } from "./duration.ts";
+export {
+  CommitRefusedError,
+  CronfenceError,
+  hasCode,
+  InvalidOptionsError,
+  InvalidScheduleError,
+  LeaseLostError,
+  OutcomeUnknownError,
+  PredecessorUnfinishedError,
+  type RejectedWrite,
+  RunEndedError,
+  RunInterruptedError,
+  RunTimedOutError,
+  SourceError,
+  StoreUnavailableError,
+  TickChangedError,
+  WriteRejectedError,
+} from "./errors.ts";
+export { defineJob, type Job, type JobOptions, type Limit, type TickResult, type Work } from "./job.ts";
+export type { Json } from "./json.ts";
+export type { Logger } from "./observe/log.ts";
+export type { AttemptOutcome, Outcome, RunOutcome } from "./outcome.ts";
+export type { RunReport } from "./report.ts";
+export { runJob } from "./run.ts";
+export type { CommitOptions, Run, RunInfo, Tick, TickRun } from "./run-context.ts";
+export { type CronOptions, cron, type RateOptions, rate, type Schedule } from "./schedule/index.ts";
+export type { Trigger } from "./trigger.ts";

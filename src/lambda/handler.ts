@@ -1,0 +1,51 @@
+/**
+ * A Lambda function for a job. Endings that the platform's retry should see throw; all others return the report.
+ */
+import type { Context } from "aws-lambda";
+import type { RunDeps } from "../attempt.ts";
+import type { Job } from "../job.ts";
+import { defaultLog } from "../observe/log.ts";
+import { traitsOf } from "../outcome.ts";
+import { errorOf, type RunReport } from "../report.ts";
+import { runJob } from "../run.ts";
+import type { Trigger } from "../trigger.ts";
+import { readEvent } from "./event.ts";
+import { terminationSignal } from "./termination.ts";
+
+/** Dependencies that a function may set; the platform gives the rest. */
+export type LambdaDeps = Omit<RunDeps, "remainingMs" | "interrupt">;
+
+type LambdaContext = Partial<Pick<Context, "awsRequestId" | "getRemainingTimeInMillis">>;
+
+/**
+ * The handler of a function that runs `job`: `export const handler = lambdaHandler(job)`.
+ *
+ * It throws what made a run fail (`failed`, `timed_out`, `lease_lost`, `interrupted`), so that the function's own retry
+ * setting applies, and whatever `runJob` throws; held, queued, duplicate and paused attempts return their report.
+ *
+ * @throws InvalidEventError for an event that isn't a schedule's or a manual one
+ */
+export const lambdaHandler = (job: Job, deps: LambdaDeps = {}) => {
+  for (const warning of job.warnings) (deps.log ?? defaultLog()).warn({ job: job.name }, warning);
+  return async (event: unknown, context: LambdaContext = {}): Promise<RunReport> => {
+    const trigger = triggerOf(job.name, event, context, deps);
+    const report = await runJob(job, trigger, { ...deps, ...platformDeps(context) });
+    if (traitsOf(report.outcome).fails) throw report.thrown ?? new Error(`job "${job.name}" ended as ${report.outcome}`);
+    return report;
+  };
+};
+
+/** What an event asks for; an event that isn't understood is logged, as every attempt is, before it is refused. */
+export const triggerOf = (job: string, event: unknown, context: LambdaContext, deps: LambdaDeps): Trigger => {
+  try {
+    return readEvent(job, event, context.awsRequestId);
+  } catch (error) {
+    (deps.log ?? defaultLog()).error({ job, requestId: context.awsRequestId, error: errorOf(error) }, "attempt ended: refused");
+    throw error;
+  }
+};
+
+export const platformDeps = (context: LambdaContext): Pick<RunDeps, "remainingMs" | "interrupt"> => ({
+  interrupt: terminationSignal(),
+  ...(context.getRemainingTimeInMillis === undefined ? {} : { remainingMs: () => context.getRemainingTimeInMillis?.() ?? 0 }),
+});

@@ -1,0 +1,376 @@
+/**
+ * A run that holds the lease.
+ *
+ * Guarantees: its commits go out one after the other, in the order they were asked for; once it has stopped (finished,
+ * lost, timed out, interrupted) nothing more of it goes out, whoever still holds on to it; and a commit whose outcome
+ * is unknown blocks all others until the finish has settled it.
+ *
+ * What it doesn't guarantee: that the lease is still held after a commit. Safety is the store's conditions; the timers
+ * here only decide how soon work stops or resumes.
+ */
+import { type Attempt, budgetUntil, type Granted } from "./attempt.ts";
+import { commitmentLedger } from "./commitment.ts";
+import type { ControlStore, Finish, RunEntry, RunRecord, TickPart } from "./control/control-store.ts";
+import { dryRunStore } from "./control/dry-run.ts";
+import { tally } from "./control/tally.ts";
+import { mostActions, mostActionsWithFinish, noWrites } from "./control/writes.ts";
+import { tickRange } from "./due-ticks.ts";
+import { CommitRefusedError, hasCode, RunEndedError, RunInterruptedError, RunTimedOutError } from "./errors.ts";
+import type { Json } from "./json.ts";
+import { type RunOutcome, traitsOf } from "./outcome.ts";
+import { advance, type Batch, latest, type Progress } from "./progress.ts";
+import { errorOf, isoOf } from "./report.ts";
+import { type Ending, recordOf } from "./run-record.ts";
+
+export type Finished =
+  | { readonly kind: "ended"; readonly ending: Ending; readonly record: RunRecord }
+  /** A later tick was queued behind this run, which now covers it too: do the work again. */
+  | { readonly kind: "again" };
+
+export interface LiveRun {
+  readonly attempt: Attempt;
+  readonly fence: number;
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal;
+  /** Resolves when the run must end now, whatever the work does: its deadline, an interrupt, or the lease lost. */
+  readonly stopped: Promise<Ending>;
+  /** The ticks of this pass lie after this instant… */
+  readonly after: number;
+  /** …up to this one; `undefined` for a manual run that covers none. */
+  readonly through: number | undefined;
+  /** As of the last commit. */
+  readonly watermark: Json | undefined;
+  /** A tick that an earlier run left half done. */
+  readonly tickPart: TickPart | undefined;
+  /** How long the slowest commit took so far, in milliseconds. */
+  readonly slowestCommitMs: number;
+  /** Writes that a dry run would have sent. */
+  readonly wouldWrite: number;
+  commit(batch: Batch): Promise<void>;
+  /** Keeps a last batch for the finish, which makes it visible together with the run's success. */
+  stage(batch: Batch): void;
+  finish(ending: Ending): Promise<Finished>;
+}
+
+/** Takes charge of a lease that was granted: from here on it is renewed, watched and, by `finish`, given back. */
+export const liveRun = (attempt: Attempt, { lease, state }: Granted): LiveRun => {
+  const { spec, trigger, clock, log, deadline } = attempt;
+  const dryRun = spec.dryRun || attempt.adHoc;
+  let wouldWrite = 0;
+  const store: ControlStore = dryRun
+    ? dryRunStore(attempt.store, attempt.adHoc, ({ actions }) => {
+        wouldWrite += actions.length;
+      })
+    : attempt.store;
+
+  let seq = lease.run.seq;
+  let leaseUntil = state.leaseUntil ?? 0;
+  let progress: Progress = {
+    commits: 0,
+    items: 0,
+    ...(state.watermark === undefined ? {} : { watermark: state.watermark }),
+    ...(state.tick === undefined ? {} : { completed: state.tick }),
+    ...(state.tickPart === undefined ? {} : { tickPart: state.tickPart }),
+  };
+  let slowestCommitMs = 0;
+  let staged: Batch | undefined;
+
+  const firstAfter = Math.max(state.tick ?? Number.NEGATIVE_INFINITY, state.since);
+  let after = firstAfter;
+  let through = trigger.tick === undefined ? undefined : latest(trigger.tick, state.pending);
+  let passStartedAt = attempt.startedAt;
+
+  // --- Stopping. `halted` is set once; from then on nothing is sent but the finish.
+  let halted: Error | undefined;
+  let stopping: Ending | undefined;
+  const abort = new AbortController();
+  let resolveStopped: (ending: Ending) => void = () => {};
+  const stopped = new Promise<Ending>((resolve) => {
+    resolveStopped = resolve;
+  });
+  const stop = (outcome: RunOutcome, error: Error) => {
+    if (halted !== undefined) return;
+    halted = error;
+    stopping = { outcome, error };
+    abort.abort(error);
+    resolveStopped(stopping);
+  };
+  const cancelDeadline = Number.isFinite(deadline)
+    ? clock.after(Math.max(0, deadline - clock.now()), () =>
+        stop("timed_out", new RunTimedOutError(spec.name, attempt.runId, deadline - attempt.startedAt)),
+      )
+    : () => {};
+  const interrupt = () => {
+    const reason = String(attempt.interrupt?.reason ?? "asked to stop");
+    stop("interrupted", new RunInterruptedError(spec.name, attempt.runId, reason));
+  };
+  if (attempt.interrupt?.aborted) interrupt();
+  attempt.interrupt?.addEventListener("abort", interrupt, { once: true });
+  const close = (outcome: RunOutcome) => {
+    halted ??= new RunEndedError(spec.name, attempt.runId, outcome);
+    cancelBeat();
+    cancelDeadline();
+    attempt.interrupt?.removeEventListener("abort", interrupt);
+  };
+
+  // --- Predecessors are recorded beside the work; the next commit or the finish takes them off the control item.
+  let prev: readonly RunEntry[] = state.prev;
+  let recorded: readonly RunEntry[] = [];
+  const recordPredecessors = async () => {
+    try {
+      const until = Math.min(deadline, clock.now() + recordingMs);
+      recorded = await store.recordCrashed(spec.name, state.prev, clock.now(), budgetUntil(attempt, until));
+    } catch (error) {
+      log.warn({ error: errorOf(error) }, "predecessors couldn't be recorded; a later run tries again");
+    }
+  };
+  const recording = state.prev.length === 0 ? undefined : recordPredecessors();
+  const unrecorded = () => prev.filter((entry) => !recorded.includes(entry));
+
+  // --- One queue for all that touches the control item: a plain update beside a running transaction is refused.
+  let queue: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(task: () => Promise<T>): Promise<T> => {
+    const result = queue.then(task);
+    queue = result.catch(() => {});
+    return result;
+  };
+  const idle = async () => {
+    for (let seen: unknown; seen !== queue; ) {
+      seen = queue;
+      await queue;
+    }
+  };
+
+  // --- The lease is renewed by every commit, and by a heartbeat where none comes.
+  const prolonged = () => {
+    leaseUntil = Math.max(leaseUntil, clock.now() + spec.ttlMs);
+    return leaseUntil;
+  };
+  let cancelBeat = () => {};
+  const armBeat = () => {
+    cancelBeat();
+    if (halted === undefined) cancelBeat = clock.after(spec.ttlMs / 3, () => void beat());
+  };
+  const beat = async () => {
+    try {
+      await inTurn(async () => {
+        const renewedMeanwhile = leaseUntil - clock.now() > (spec.ttlMs * 2) / 3;
+        if (halted !== undefined || renewedMeanwhile) return;
+        await store.renew(lease, prolonged(), budgetUntil(attempt, Math.min(deadline, clock.now() + spec.ttlMs / 3)));
+      });
+    } catch (error) {
+      if (hasCode(error, "LEASE_LOST")) stop("lease_lost", error as Error);
+      else log.warn({ error: errorOf(error) }, "the lease couldn't be renewed");
+    }
+    armBeat();
+  };
+
+  // --- Commits.
+  const commitments = commitmentLedger();
+  /** A commit whose outcome is unknown, until the finish settles it. */
+  let doubted: { readonly batch: Batch; readonly error: unknown } | undefined;
+  const send = async (batch: Batch, covers?: number): Promise<void> => {
+    if (doubted !== undefined) throw doubted.error;
+    const left = unrecorded();
+    const sentAt = clock.now();
+    try {
+      const result = await store.commit(
+        lease,
+        {
+          ...batch,
+          seq,
+          leaseUntil: prolonged(),
+          items: progress.items + batch.items,
+          ...(covers === undefined ? {} : { covers }),
+          ...(left.length === prev.length ? {} : { prev: left }),
+        },
+        budgetUntil(attempt, deadline),
+      );
+      seq = result.seq;
+      if (result.rejected !== undefined) throw result.rejected;
+    } catch (error) {
+      if (hasCode(error, "LEASE_LOST")) stop("lease_lost", error as Error);
+      if (hasCode(error, "OUTCOME_UNKNOWN")) doubted = { batch, error };
+      throw error;
+    }
+    slowestCommitMs = Math.max(slowestCommitMs, clock.now() - sentAt);
+    prev = left;
+    progress = advance(progress, batch);
+    armBeat();
+  };
+
+  // --- The end.
+  const record = (ending: Ending, at: number, end: Progress): RunRecord =>
+    recordOf(attempt, lease, state, {
+      ...ending,
+      at,
+      progress: end,
+      ticks: through === undefined ? undefined : tickRange(spec.schedule, firstAfter, through),
+    });
+
+  const finishOf = (ending: Ending, last: Batch | undefined): Finish => {
+    const at = clock.now();
+    const completes = latest(last?.tick, ending.completes);
+    const end = last === undefined ? progress : advance(progress, last);
+    const completed = latest(end.completed, dryRun ? undefined : completes);
+    return {
+      seq,
+      record: record(ending, at, { ...end, ...(completed === undefined ? {} : { completed }) }),
+      writes: last?.writes ?? noWrites,
+      prev: unrecorded(),
+      ...(last?.watermark === undefined ? {} : { watermark: last.watermark }),
+      ...(last?.tickPart === undefined ? {} : { tickPart: last.tickPart }),
+      // A tick never moves back.
+      ...(completes === undefined || completes !== completed ? {} : { tick: completes }),
+      ...(ending.outcome === "succeeded" ? { success: { covered: through } } : {}),
+      ...tally(
+        state,
+        {
+          outcome: ending.outcome,
+          owner: lease.owner,
+          tick: through,
+          at,
+          durationMs: at - attempt.startedAt,
+          items: end.items,
+        },
+        recorded,
+      ),
+    };
+  };
+
+  /** Sends the finish until the run is known to have ended, or has to go round again. */
+  const settle = async (asked: Ending): Promise<Finished> => {
+    let ending = asked;
+    await recording;
+    for (;;) {
+      if (isComplete(ending) && doubted !== undefined) ending = { outcome: "failed", error: doubted.error };
+      const complete = isComplete(ending);
+      try {
+        if (complete && staged !== undefined && staged.writes.actions.length > mostActionsWithFinish) {
+          await send(staged);
+          staged = undefined;
+        }
+        const request = finishOf(ending, complete ? staged : undefined);
+        const result = await store.finish(lease, request, budgetUntil(attempt, attempt.end));
+        if (result.kind === "finished") {
+          const { outcome } = result;
+          return { kind: "ended", ending: { ...ending, outcome }, record: { ...request.record, outcome } };
+        }
+        if (result.kind === "late_commit") {
+          seq = result.state.run?.seq ?? seq + 1;
+          if (doubted !== undefined) progress = advance(progress, doubted.batch);
+          doubted = undefined;
+          continue;
+        }
+        const passMs = clock.now() - passStartedAt;
+        if (halted === undefined && clock.now() + passMs < deadline) {
+          await goRound(ending, result.tick);
+          return { kind: "again" };
+        }
+        ending = { ...ending, outcome: "capped", backlog: `tick ${isoOf(result.tick)}, queued behind this run` };
+        await startAnother(result.tick);
+      } catch (error) {
+        if (hasCode(error, "LEASE_LOST")) return lost(error as Error);
+        if (hasCode(error, "OUTCOME_UNKNOWN") && doubted === undefined) throw error;
+        if (!complete) throw error;
+        // Nothing of the last batch was written, so the work isn't done.
+        staged = undefined;
+        ending = { outcome: "failed", error };
+      }
+    }
+  };
+
+  /** What was done is committed, and the run covers the queued tick from now on. */
+  const goRound = async (ending: Ending, tick: number): Promise<void> => {
+    const completes = latest(staged?.tick, ending.completes);
+    await send({ ...(staged ?? nothing), ...(completes === undefined ? {} : { tick: completes }) }, tick);
+    staged = undefined;
+    after = through ?? after;
+    through = tick;
+    passStartedAt = clock.now();
+  };
+
+  const startAnother = async (tick: number): Promise<void> => {
+    try {
+      await attempt.startAnother?.(spec.name, tick);
+    } catch (error) {
+      log.warn({ error: errorOf(error) }, "another run couldn't be started; the tick stays owed to the next one");
+    }
+  };
+
+  const lost = async (error: Error): Promise<Finished> => {
+    stop("lease_lost", error);
+    const ending: Ending = { outcome: "lease_lost", error };
+    const kept = record(ending, clock.now(), progress);
+    try {
+      const outcome = await store.recordLost(kept, budgetUntil(attempt, attempt.end));
+      return { kind: "ended", ending: { ...ending, outcome }, record: { ...kept, outcome } };
+    } catch (failure) {
+      log.warn({ error: errorOf(failure) }, "the lost lease couldn't be recorded");
+      return { kind: "ended", ending, record: kept };
+    }
+  };
+
+  armBeat();
+  return {
+    attempt,
+    fence: lease.fence,
+    dryRun,
+    signal: abort.signal,
+    stopped,
+    get after() {
+      return after;
+    },
+    get through() {
+      return through;
+    },
+    get watermark() {
+      return progress.watermark;
+    },
+    get tickPart() {
+      return progress.tickPart;
+    },
+    get slowestCommitMs() {
+      return slowestCommitMs;
+    },
+    get wouldWrite() {
+      return wouldWrite;
+    },
+    commit: (batch) =>
+      commitments.track(
+        inTurn(async () => {
+          if (halted !== undefined) throw halted;
+          await send(batch);
+        }),
+      ),
+    stage: (batch) => {
+      if (halted !== undefined) throw halted;
+      if (staged !== undefined) throw new CommitRefusedError("a last batch is already kept for the end of this run, which takes one");
+      staged = batch;
+    },
+    finish: async (asked) => {
+      // Work that failed doesn't get commits through that it never waited for; work that is done does.
+      if (!isComplete(asked)) close(asked.outcome);
+      await idle();
+      const unseen = commitments.unseen();
+      const ending = !isComplete(asked) ? asked : (stopping ?? (unseen ? { outcome: "failed" as const, error: unseen.error } : asked));
+      const finished = await inTurn(() => (ending.outcome === "lease_lost" ? lost(ending.error as Error) : settle(ending))).catch(
+        (error) => {
+          close(ending.outcome);
+          throw error;
+        },
+      );
+      if (finished.kind === "ended") close(finished.ending.outcome);
+      else armBeat();
+      return finished;
+    },
+  };
+};
+
+/** The work was done as far as it was meant to be. */
+const isComplete = ({ outcome }: Ending): boolean => outcome === "dry_run" || traitsOf(outcome).streak === "reset";
+
+const nothing: Batch = { writes: noWrites, items: 0 };
+
+/** Recording what predecessors left behind takes a request each; a finish doesn't wait longer than this for it. */
+const recordingMs = 10_000;

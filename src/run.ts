@@ -1,0 +1,84 @@
+/**
+ * Running a job, from trigger to committed write. Start reading here.
+ *
+ *   trigger ─▶ acquire ──▶ work ──▶ commit … commit ──▶ finish
+ *              fence +1             each a transaction    lease back, tick done, run recorded,
+ *              or held, queued,     on the current fence  last writes, in one transaction
+ *              duplicate, paused
+ *
+ * Guarantees: what a run writes is written under its fence or not at all; a tick is completed at most once; the report
+ * says what happened, never what was hoped for.
+ */
+import { type Attempt, acquireLease, closeAttempt, type Granted, openAttempt, type RunDeps } from "./attempt.ts";
+import type { Job } from "./job.ts";
+import { type LiveRun, liveRun } from "./live-run.ts";
+import { errorOf, rangeOf, type RunReport } from "./report.ts";
+import type { Ending } from "./run-record.ts";
+import type { Trigger } from "./trigger.ts";
+import { perform } from "./work/perform.ts";
+
+/**
+ * Runs a job once for a trigger: the ticks that are due through the delivered one, or none for a manual trigger
+ * without a tick. Expected outcomes are values; see `RunReport.outcome`.
+ *
+ * @throws OutcomeUnknownError when it couldn't be found out whether the run was recorded: a retry finds out
+ * @throws PredecessorUnfinishedError when an earlier try of the same invocation still holds the lease
+ * @throws StoreUnavailableError when the control table can't be used
+ * @throws InvalidOptionsError when the lease's ttl is too short for the store's request timeout
+ */
+export const runJob = async (job: Job, trigger: Trigger, deps: RunDeps = {}): Promise<RunReport> => {
+  const attempt = openAttempt(job, trigger, deps);
+  const granted = await acquireLease(attempt).catch((error) => unrecorded(attempt, error));
+  if (!isGranted(granted)) return granted;
+  const live = liveRun(attempt, granted);
+  for (;;) {
+    const ending = await Promise.race([performed(job, live), live.stopped]);
+    const report = await endRun(live, ending);
+    // Otherwise a later tick was queued behind this run, which now covers it too.
+    if (report !== undefined) return report;
+  }
+};
+
+/** How the work ended, with the tick that is complete by it. */
+const performed = async (job: Job, live: LiveRun): Promise<Ending> => {
+  try {
+    const ending = await perform(job.work, live);
+    // A tick job's own commits say which ticks are complete.
+    const { through } = live;
+    return job.work.shape === "tick" || through === undefined ? ending : { ...ending, completes: through };
+  } catch (error) {
+    return { outcome: "failed", error };
+  }
+};
+
+/** Records how the run ended, and reports it; `undefined` when it has to go round again. */
+export const endRun = async (live: LiveRun, asked: Ending): Promise<RunReport | undefined> => {
+  const { attempt } = live;
+  const meant = live.dryRun && (asked.outcome === "succeeded" || asked.outcome === "capped") ? "dry_run" : asked.outcome;
+  const finished = await live.finish({ ...asked, outcome: meant }).catch((error) => unrecorded(attempt, error));
+  if (finished.kind === "again") return undefined;
+  const { ending, record } = finished;
+  return closeAttempt(
+    attempt,
+    {
+      outcome: ending.outcome,
+      run: record.id,
+      fence: live.fence,
+      items: record.items,
+      commits: record.commits,
+      ...(record.ticks === undefined ? {} : { ticks: rangeOf(record.ticks) }),
+      ...(ending.backlog === undefined ? {} : { backlog: ending.backlog }),
+      ...(ending.error === undefined ? {} : { error: errorOf(ending.error) }),
+      ...(live.dryRun ? { wouldWrite: live.wouldWrite } : {}),
+    },
+    ending.error,
+  );
+};
+
+/** An attempt whose end isn't known or couldn't be recorded has no report; its last line says why. */
+const unrecorded = (attempt: Attempt, error: unknown): never => {
+  attempt.log.error({ error: errorOf(error), durationMs: attempt.clock.now() - attempt.startedAt }, "attempt ended: unrecorded");
+  throw error;
+};
+
+const isGranted = (result: Granted | RunReport): result is Granted => "lease" in result;

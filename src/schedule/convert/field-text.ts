@@ -1,0 +1,46 @@
+/** Writes values as a field: lists and ranges that every dialect reads alike, and steps in the form asked for. */
+
+/** How a dialect writes a field. */
+export interface FieldStyle {
+  /** One value. @default its digits */
+  readonly value?: (value: number) => string;
+  /** Between the ends of a range. @default "-" */
+  readonly to?: string;
+  /** A step that runs to the end of the field, in dialects and fields where it is safe. */
+  readonly step?: (start: number, step: number) => string;
+}
+
+/**
+ * The text for `values`, which are ascending, in a field that runs from `lowest` to `highest`; `*` for all of them.
+ * Three or more in a row become a range.
+ */
+export function fieldText(values: readonly number[], lowest: number, highest: number, style: FieldStyle = {}): string {
+  if (values.length === highest - lowest + 1) return "*";
+  const step = (values[1] ?? 0) - values[0]!;
+  const regular = values.length > 2 && step > 1 && values.every((value, index) => value === values[0]! + index * step);
+  if (style.step && regular && values.at(-1)! + step > highest) return style.step(values[0]!, step);
+  const value = style.value ?? String;
+  const parts: string[] = [];
+  for (let index = 0; index < values.length; ) {
+    let end = index;
+    while (values[end + 1] === values[end]! + 1) end++;
+    if (end - index >= 2) parts.push(`${value(values[index]!)}${style.to ?? "-"}${value(values[end]!)}`);
+    else parts.push(...values.slice(index, end + 1).map(value));
+    index = end + 1;
+  }
+  return parts.join(",");
+}
+
+/** A step as crontabs write it: `*` with a step, or a range with one, since `5/15` isn't known everywhere. */
+export const crontabStep =
+  (lowest: number, highest: number) =>
+  (start: number, step: number): string =>
+    start === lowest ? `*/${step}` : `${start}-${highest}/${step}`;
+
+/** A step as EventBridge writes it. */
+export const startStep = (start: number, step: number): string => `${start}/${step}`;
+
+/** Names of the days, from Sunday. */
+export const dayNames = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"] as const;
+
+export const dayName = (day: number): string => dayNames[day]!;

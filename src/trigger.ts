@@ -1,0 +1,19 @@
+/** What starts a run. The tick's identity is its scheduled time, never the delivery. */
+import type { TriggerKind } from "./control/control-store.ts";
+
+export interface Trigger {
+  readonly kind: TriggerKind;
+  /**
+   * The tick that was delivered, in milliseconds since the epoch. A manual run without one covers no ticks, except
+   * those that are queued behind it.
+   */
+  readonly tick?: number;
+  /** The platform's id of the invocation, the same on its retries: tells our own crashed predecessor from a stranger. */
+  readonly requestId?: string;
+  /** Which try of the delivery this is, from 1, where the platform says so. For the log. */
+  readonly attempt?: number;
+  /** Do everything but write: takes no lease and leaves no record. */
+  readonly dryRun?: boolean;
+  /** Why a person started it. */
+  readonly reason?: string;
+}

@@ -1,0 +1,16 @@
+/** Doing a job's work, by its shape. */
+import type { Work } from "../job.ts";
+import type { LiveRun } from "../live-run.ts";
+import { runContext } from "../run-context.ts";
+import type { Ending } from "../run-record.ts";
+import { performSource } from "./source-shape.ts";
+import { performTicks } from "./tick-shape.ts";
+
+/** How the work ended; rejects with whatever the user's code throws. */
+export const perform = async (work: Work, live: LiveRun): Promise<Ending> => {
+  const { run, ending } = runContext(live);
+  if (work.shape === "tick") return performTicks(work, live, run);
+  if (work.shape === "source") return performSource(work, live, run);
+  await work.run(run);
+  return ending();
+};

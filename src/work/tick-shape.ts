@@ -1,0 +1,70 @@
+/**
+ * `tick` jobs: each due tick is done by itself, oldest first, and completed in the same transaction as its last writes.
+ * A tick of more than one transaction's writes keeps its place on the control item, and is resumed there.
+ */
+import { mostActions, type Write } from "../control/writes.ts";
+import { dueTicks } from "../due-ticks.ts";
+import { TickChangedError } from "../errors.ts";
+import type { TickResult, Work } from "../job.ts";
+import type { LiveRun } from "../live-run.ts";
+import type { Batch } from "../progress.ts";
+import { type TickRun, tickAt } from "../run-context.ts";
+import type { Ending } from "../run-record.ts";
+import { outOfTime } from "./reserve.ts";
+
+export const performTicks = async (
+  { tick: work }: Work & { readonly shape: "tick" },
+  live: LiveRun,
+  run: TickRun,
+): Promise<Ending> => {
+  const { attempt, through, after } = live;
+  if (through === undefined) return { outcome: "succeeded" };
+  for (const instant of dueTicks(attempt.spec.schedule, after, through)) {
+    const batches = batchesOf(live, instant, resultOf(await work(tickAt(instant), run)));
+    for (const batch of batches) {
+      if (batch.tick === through) {
+        live.stage(batch);
+        continue;
+      }
+      await live.commit(batch);
+      if (outOfTime(live)) return cappedAfter(instant, batch.tick !== undefined);
+    }
+  }
+  return { outcome: "succeeded" };
+};
+
+const resultOf = (result: readonly Write[] | TickResult | undefined): TickResult =>
+  result === undefined ? { writes: [] } : isWrites(result) ? { writes: result } : result;
+
+const isWrites = (result: readonly Write[] | TickResult): result is readonly Write[] => Array.isArray(result);
+
+const cappedAfter = (instant: number, complete: boolean): Ending => ({
+  outcome: "capped",
+  backlog: complete ? `ticks after ${tickAt(instant).id}` : `the rest of tick ${tickAt(instant).id}, and those after it`,
+});
+
+/** The transactions that a tick's writes make: each keeps the tick's place, and the last completes it. */
+const batchesOf = (live: LiveRun, tick: number, { writes, watermark }: TickResult): Batch[] => {
+  const { spec, store } = live.attempt;
+  const total = writes.length;
+  const resumed = live.tickPart?.tick === tick ? live.tickPart : undefined;
+  if (resumed !== undefined && resumed.total !== total) {
+    throw new TickChangedError(spec.name, tickAt(tick).id, resumed.total, total);
+  }
+  const batches: Batch[] = [];
+  let done = resumed?.done ?? 0;
+  do {
+    const part = writes.slice(done, done + mostActions);
+    done += part.length;
+    const complete = done >= total;
+    const mark = complete ? watermark : undefined;
+    batches.push({
+      writes: store.prepare(part, mark),
+      items: part.length,
+      ...(mark === undefined ? {} : { watermark: mark }),
+      ...(complete ? { tick } : { tickPart: { tick, done, total } }),
+      ...(complete && (resumed !== undefined || batches.length > 0) ? { tickPart: null } : {}),
+    });
+  } while (done < total);
+  return batches;
+};
