@@ -223,3 +223,19 @@ function readValue(piece: Piece, text: string, offset: number): number {
   const known = names ? `a number or one of ${names.join(", ")}` : "a number";
   refuse(piece, `"${text}" isn't ${known}`, offset);
 }
+
+/** Writes a day that depends on the month as croner, EventBridge and Cloudflare read it, with `weekday` for its weekday. */
+export function writeSpecialDay(day: SpecialDay, weekday: (day: number) => string): string {
+  switch (day.kind) {
+    case "last-day":
+      return "L";
+    case "last-workday":
+      return "LW";
+    case "nearest-workday":
+      return `${day.day}W`;
+    case "last-weekday":
+      return `${weekday(day.weekday)}L`;
+    case "nth-weekday":
+      return `${weekday(day.weekday)}#${day.nth}`;
+  }
+}

@@ -7,7 +7,7 @@
 import { Cron } from "croner";
 import { InvalidScheduleError } from "../errors.ts";
 import type { Expression } from "./expression.ts";
-import { type Field, isEvery, type SpecialDay } from "./field.ts";
+import { type Field, isEvery, writeSpecialDay } from "./field.ts";
 
 const minuteMs = 60_000;
 export const dayMs = 86_400_000;
@@ -97,19 +97,5 @@ const mayNeverMatch = ({ dayOfMonth, days }: Expression, anyYear: boolean): bool
     dayOfMonth.values.every((day) => day > 28) &&
     dayOfMonth.special.every((day) => day.kind === "nearest-workday" && day.day > 28));
 
-const list = (field: Field): string => [...field.values, ...field.special.map(writeSpecial)].join(",");
-
-function writeSpecial(day: SpecialDay): string {
-  switch (day.kind) {
-    case "last-day":
-      return "L";
-    case "last-workday":
-      return "LW";
-    case "nearest-workday":
-      return `${day.day}W`;
-    case "last-weekday":
-      return `${day.weekday}L`;
-    case "nth-weekday":
-      return `${day.weekday}#${day.nth}`;
-  }
-}
+const list = ({ values, special }: Field): string =>
+  [...values, ...special.map((day) => writeSpecialDay(day, String))].join(",");

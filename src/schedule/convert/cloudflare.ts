@@ -4,20 +4,20 @@
  * names and such ranges are never written.
  */
 
-import { type Field, isEvery, type SpecialDay } from "../field.ts";
+import { type Field, isEvery } from "../field.ts";
 import type { Schedule } from "../schedule.ts";
 import {
   type Conversion,
   type ConversionOptions,
-  readCron,
   type Refused,
+  readCron,
   refuse,
   refuseAnd,
   refuseYear,
   refuseZone,
   warningsFor,
 } from "./conversion.ts";
-import { crontabStep, dayName, fieldText } from "./field-text.ts";
+import { crontabStep, dayText, fieldText, namedSpecialDay } from "./field-text.ts";
 
 const scheduler = "Cloudflare";
 
@@ -32,8 +32,8 @@ export function toCloudflare(schedule: Schedule, options: ConversionOptions = {}
   if (refused) return refused;
   if (read.year && !isEvery(read.year)) return refuseYear(scheduler);
   if (read.days === "and") return refuseAnd(scheduler, read);
-  const ofMonth = read.days === "of-week" || read.days === "every" ? "*" : dayText(read.dayOfMonth);
-  const ofWeek = read.days === "of-month" || read.days === "every" ? "*" : dayText(read.dayOfWeek);
+  const ofMonth = read.days === "of-week" || read.days === "every" ? "*" : cloudflareDay(read.dayOfMonth);
+  const ofWeek = read.days === "of-month" || read.days === "every" ? "*" : cloudflareDay(read.dayOfWeek);
   if (typeof ofMonth !== "string") return ofMonth;
   if (typeof ofWeek !== "string") return ofWeek;
   const minute = fieldText(read.minute.values, 0, 59, { step: crontabStep(0, 59) });
@@ -43,33 +43,14 @@ export function toCloudflare(schedule: Schedule, options: ConversionOptions = {}
   return { ok: true, expression, zone: undefined, wildcard: schedule.wildcard, warnings };
 }
 
-function dayText({ name, values, special, text }: Field): string | Refused {
-  const [day] = special;
-  if (day === undefined) {
-    return name === "day-of-month" ? fieldText(values, 1, 31) : fieldText(values, 0, 6, { value: dayName });
-  }
-  if (special.length + values.length > 1) {
-    const instead = "write a cron trigger for each of them, on days that never coincide";
-    return refuse("LIST", `Cloudflare has no list with L, W or # (${text})`, instead);
-  }
-  if (day.kind === "nearest-workday" && day.day > 28) {
+function cloudflareDay(field: Field): string | Refused {
+  const [day] = field.special;
+  if (day?.kind === "nearest-workday" && day.day > 28) {
     // saffron takes a Friday 30th for 31W, though there is no 31st.
     return refuse("LW", `Cloudflare fires ${day.day}W in months without that day`, "write a day up to 28W, or LW");
   }
-  return specialText(day);
-}
-
-function specialText(day: SpecialDay): string {
-  switch (day.kind) {
-    case "last-day":
-      return "L";
-    case "last-workday":
-      return "LW";
-    case "nearest-workday":
-      return `${day.day}W`;
-    case "last-weekday":
-      return `${dayName(day.weekday)}L`;
-    case "nth-weekday":
-      return `${dayName(day.weekday)}#${day.nth}`;
-  }
+  const instead = "write a cron trigger for each of them, on days that never coincide";
+  return (
+    dayText(field, namedSpecialDay) ?? refuse("LIST", `Cloudflare has no list with L, W or # (${field.text})`, instead)
+  );
 }

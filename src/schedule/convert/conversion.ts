@@ -74,7 +74,12 @@ export function requireConverted<Text>(schedule: Schedule, conversion: Conversio
   throw new InvalidScheduleError(schedule.source, `${conversion.reason}; ${conversion.instead}`);
 }
 
-export const refuse = (code: RefusalCode, reason: string, instead: string): Refused => ({ ok: false, code, reason, instead });
+export const refuse = (code: RefusalCode, reason: string, instead: string): Refused => ({
+  ok: false,
+  code,
+  reason,
+  instead,
+});
 
 /** Reads a cron schedule again, or refuses a rate, of which `scheduler` knows nothing. */
 export function readCron(schedule: Schedule, scheduler: string): Expression | Refused {
@@ -116,31 +121,40 @@ export function refuseSpecial(scheduler: string, fields: readonly Field[]): Refu
   if (day === undefined) return undefined;
   return day.kind === "nth-weekday"
     ? refuse("HASH", `${scheduler} has no #`, "run the job on that weekday and let it return in other weeks")
-    : refuse("LW", `${scheduler} has no L or W`, "write a fixed day, or run the job every day and let it return on other days");
+    : refuse(
+        "LW",
+        `${scheduler} has no L or W`,
+        "write a fixed day, or run the job every day and let it return on other days",
+      );
 }
 
 /** What `schedule` will do otherwise under `rule`, and what its calendar has that no scheduler knows of. */
 export function warningsFor(schedule: Schedule, rule: ClockRule | undefined, { from }: ConversionOptions): string[] {
   const warnings: string[] = [];
   if (schedule.calendar !== undefined) {
-    warnings.push("the calendar is unknown to the scheduler: it fires on excepted days, too, and the run leaves them out");
+    warnings.push(
+      "the calendar is unknown to the scheduler: it fires on excepted days, too, and the run leaves them out",
+    );
   }
   if (rule === undefined || from === undefined) return warnings;
-  const differing = { gap: schedule.wildcard || schedule.gap === "skip" ? undefined : "after", overlap: overlapOf(schedule) };
+  const wishedFor = {
+    gap: schedule.wildcard || schedule.gap === "skip" ? undefined : "after",
+    overlap: schedule.wildcard ? "both" : schedule.overlap,
+  } as const;
   for (const kind of ["gap", "overlap"] as const) {
-    const wanted = differing[kind];
+    const wanted = wishedFor[kind];
     if (wanted === undefined || wanted === rule[kind]) continue;
     for (const change of clockChangesMet(schedule, from, from + twoYearsMs)) {
       if (change.kind !== kind) continue;
       const day = new Date(change.at).toISOString().slice(0, 10);
-      warnings.push(`${rule.scheduler} ${actions[rule[kind]]}, as on ${day} in ${schedule.zone} at ${change.time}; ${wishes[wanted]}`);
+      warnings.push(
+        `${rule.scheduler} ${actions[rule[kind]]}, as on ${day} in ${schedule.zone} at ${change.time}; ${wishes[wanted]}`,
+      );
       break;
     }
   }
   return warnings;
 }
-
-const overlapOf = (schedule: Schedule) => (schedule.wildcard ? "both" : schedule.overlap);
 
 const actions = {
   skip: "skips a time of day that the clocks leave out",

@@ -4,19 +4,19 @@
  */
 
 import type { Expression } from "../expression.ts";
-import { type Field, isEvery, type SpecialDay } from "../field.ts";
+import { type SpecialDay, writeSpecialDay } from "../field.ts";
 import type { Schedule } from "../schedule.ts";
 import {
   type Conversion,
   type ConversionOptions,
-  readCron,
   type Refused,
+  readCron,
   refuse,
   refuseAnd,
   refuseOr,
   warningsFor,
 } from "./conversion.ts";
-import { dayName, fieldText, startStep } from "./field-text.ts";
+import { dayText, fieldText, startStep } from "./field-text.ts";
 
 const scheduler = "EventBridge";
 
@@ -32,7 +32,11 @@ export function toEventBridge(schedule: Schedule, options: ConversionOptions = {
     const text = schedule.source.trim();
     const expression = text.startsWith("rate") ? text : `rate(${text})`;
     // https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#rate-based
-    return { ...converted, expression, warnings: [...warnings, "EventBridge counts a rate from StartDate: set it to one of the schedule's ticks"] };
+    return {
+      ...converted,
+      expression,
+      warnings: [...warnings, "EventBridge counts a rate from StartDate: set it to one of the schedule's ticks"],
+    };
   }
   const read = readCron(schedule, scheduler);
   if ("ok" in read) return read;
@@ -44,7 +48,11 @@ export function toEventBridge(schedule: Schedule, options: ConversionOptions = {
   const year = read.year ? fieldText(read.year.values, 1970, 2199) : "*";
   const unsaid = read.dayOfMonth.special.find((day) => day.kind === "nearest-workday" && day.day > 28);
   if (unsaid) warnings.push("AWS doesn't say what W does in a month without that day; here the month is left out");
-  return { ...converted, expression: `cron(${minute} ${hour} ${days.ofMonth} ${month} ${days.ofWeek} ${year})`, warnings };
+  return {
+    ...converted,
+    expression: `cron(${minute} ${hour} ${days.ofMonth} ${month} ${days.ofWeek} ${year})`,
+    warnings,
+  };
 }
 
 function daysText(read: Expression): { ofMonth: string; ofWeek: string } | Refused {
@@ -52,7 +60,7 @@ function daysText(read: Expression): { ofMonth: string; ofWeek: string } | Refus
   if (read.days === "and") return refuseAnd(scheduler, read);
   if (read.days === "every") return { ofMonth: "*", ofWeek: "?" };
   const field = read.days === "of-month" ? read.dayOfMonth : read.dayOfWeek;
-  const text = dayText(field);
+  const text = dayText(field, specialText);
   if (text === undefined) {
     const instead = "write a schedule for each of them, on days that never coincide";
     return refuse("LIST", `EventBridge has no list with L, W or # (${field.text})`, instead);
@@ -60,28 +68,5 @@ function daysText(read: Expression): { ofMonth: string; ofWeek: string } | Refus
   return read.days === "of-month" ? { ofMonth: text, ofWeek: "?" } : { ofMonth: "?", ofWeek: text };
 }
 
-function dayText(field: Field): string | undefined {
-  const { values, special } = field;
-  if (special.length === 0) {
-    return field.name === "day-of-month" || isEvery(field)
-      ? fieldText(values, 1, 31)
-      : fieldText(values, 0, 6, { value: dayName });
-  }
-  return special.length === 1 && values.length === 0 ? specialText(special[0]!) : undefined;
-}
-
 /** Numbers, counted from Sunday as 1, since AWS shows no names with `#` and `L`. */
-function specialText(day: SpecialDay): string {
-  switch (day.kind) {
-    case "last-day":
-      return "L";
-    case "last-workday":
-      return "LW";
-    case "nearest-workday":
-      return `${day.day}W`;
-    case "last-weekday":
-      return `${day.weekday + 1}L`;
-    case "nth-weekday":
-      return `${day.weekday + 1}#${day.nth}`;
-  }
-}
+const specialText = (day: SpecialDay): string => writeSpecialDay(day, (weekday) => String(weekday + 1));

@@ -1,5 +1,7 @@
 /** Writes values as a field: lists and ranges that every dialect reads alike, and steps in the form asked for. */
 
+import { type Field, type SpecialDay, writeSpecialDay } from "../field.ts";
+
 /** How a dialect writes a field. */
 export interface FieldStyle {
   /** One value. @default its digits */
@@ -40,7 +42,24 @@ export const crontabStep =
 /** A step as EventBridge writes it. */
 export const startStep = (start: number, step: number): string => `${start}/${step}`;
 
-/** Names of the days, from Sunday. */
-export const dayNames = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"] as const;
+/**
+ * A day field with names for weekdays, `special` writing what depends on the month; undefined for a list with such a day,
+ * which neither EventBridge nor Cloudflare takes.
+ */
+export function dayText(field: Field, special: (day: SpecialDay) => string): string | undefined {
+  const [day] = field.special;
+  if (day === undefined) {
+    return field.name === "day-of-month"
+      ? fieldText(field.values, 1, 31)
+      : fieldText(field.values, 0, 6, { value: dayName });
+  }
+  return field.special.length + field.values.length === 1 ? special(day) : undefined;
+}
 
+const dayNames = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
+
+/** The name of a day, from 0 for Sunday. */
 export const dayName = (day: number): string => dayNames[day]!;
+
+/** A special day with names for weekdays. */
+export const namedSpecialDay = (day: SpecialDay): string => writeSpecialDay(day, dayName);

@@ -9,13 +9,13 @@ import type { Schedule } from "../schedule.ts";
 import {
   type Conversion,
   type ConversionOptions,
-  readCron,
   type Refused,
+  readCron,
   refuse,
   refuseAnd,
   warningsFor,
 } from "./conversion.ts";
-import { fieldText, type FieldStyle } from "./field-text.ts";
+import { type FieldStyle, fieldText } from "./field-text.ts";
 
 const scheduler = "systemd";
 
@@ -56,7 +56,12 @@ function dayPatterns(read: Expression): readonly DayPattern[] | Refused {
   if (days === "every") return [{ day: "-*" }];
   const special = [...dayOfMonth.special, ...dayOfWeek.special];
   const unsaid = special.find((day) => day.kind === "nearest-workday" && day.day > 28);
-  if (unsaid) return refuse("LW", "systemd can't count to a workday round the end of a short month", "write a day up to 28W, or LW");
+  if (unsaid)
+    return refuse(
+      "LW",
+      "systemd can't count to a workday round the end of a short month",
+      "write a day up to 28W, or LW",
+    );
   const ofMonth = `-${fieldText(dayOfMonth.values, 1, 31, listed)}`;
   const ofWeek = weekdays(dayOfWeek.values);
   if (days === "and") {
