@@ -80,7 +80,9 @@ export class WriteRejectedError extends CronfenceError {
   readonly rejected: readonly RejectedWrite[];
 
   constructor(job: string, rejected: readonly RejectedWrite[], options?: ErrorOptions) {
-    const which = rejected.map(({ index, code, message }) => `write ${index}: ${code}${message ? ` (${message})` : ""}`);
+    const which = rejected.map(
+      ({ index, code, message }) => `write ${index}: ${code}${message ? ` (${message})` : ""}`,
+    );
     super("WRITE_REJECTED", `job "${job}": nothing was written, since DynamoDB rejected ${which.join("; ")}`, options);
     this.job = job;
     this.rejected = rejected;
@@ -101,8 +103,15 @@ export class LeaseLostError extends CronfenceError {
     lastCommit: LeaseLostError["lastCommit"],
     options?: ErrorOptions,
   ) {
-    const commit = lastCommit === "none" ? "" : `; its last commit was ${lastCommit === "unknown" ? "applied or not, which is unknown" : lastCommit}`;
-    super("LEASE_LOST", `job "${lease.job}": run ${lease.run.id} lost its lease (fence ${lease.fence})${commit}`, options);
+    const commit =
+      lastCommit === "none"
+        ? ""
+        : `; its last commit was ${lastCommit === "unknown" ? "applied or not, which is unknown" : lastCommit}`;
+    super(
+      "LEASE_LOST",
+      `job "${lease.job}": run ${lease.run.id} lost its lease (fence ${lease.fence})${commit}`,
+      options,
+    );
     this.job = lease.job;
     this.runId = lease.run.id;
     this.fence = lease.fence;
@@ -130,7 +139,11 @@ export class OutcomeUnknownError extends CronfenceError {
   readonly operation: string;
 
   constructor(job: string, operation: string, options?: ErrorOptions) {
-    super("OUTCOME_UNKNOWN", `job "${job}": whether the ${operation} was applied couldn't be found out in time`, options);
+    super(
+      "OUTCOME_UNKNOWN",
+      `job "${job}": whether the ${operation} was applied couldn't be found out in time`,
+      options,
+    );
     this.job = job;
     this.operation = operation;
   }

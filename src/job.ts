@@ -129,7 +129,10 @@ export function defineJob(options: JobOptions & Partial<RunWork<Json> & TickWork
     const path = issue.path.join(".");
     const unknownKeys = issue.code === "unrecognized_keys" ? issue.keys : [];
     for (const key of unknownKeys) problems.push(unknownOption(`${path}.${key}`, Object.keys(limitShape)));
-    if (unknownKeys.length === 0) problems.push(`${path} is ${show(at(given, issue.path))}, and must be ${issue.message}`);
+    if (unknownKeys.length > 0) continue;
+    problems.push(
+      `${path} is ${show(at(given, issue.path))}, and must be ${allowed[issue.path[0] as keyof typeof shape]}`,
+    );
   }
   problems.push(...shapeProblems(given));
   if (parsed.data === undefined || problems.length > 0) throw new InvalidOptionsError(subject, problems);
@@ -162,34 +165,47 @@ export function defineJob(options: JobOptions & Partial<RunWork<Json> & TickWork
 /** https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html */
 const firstRetryMs = 60_000;
 
-const durationSchema = z
-  .unknown()
-  .check(z.refine((value) => milliseconds(value) !== undefined, 'a duration such as "30s", "4m" or a number of milliseconds, more than 0'));
-const countSchema = z.optional(z.number("a whole number of at least 1").check(z.int("a whole number of at least 1"), z.gte(1, "a whole number of at least 1")));
-const limitShape = { items: countSchema, pages: countSchema, transactions: countSchema };
-const functionSchema = z.optional(z.unknown().check(z.refine((value) => value === undefined || typeof value === "function", "a function")));
+const isSchedule = (value: unknown) =>
+  isRecord(value) && typeof value.next === "function" && typeof value.between === "function";
+const isSource = (value: unknown) => isRecord(value) && typeof value.read === "function";
+const isDuration = (value: unknown) => milliseconds(value) !== undefined;
+const isFunction = (value: unknown) => typeof value === "function";
 
-const isSchedule = (value: unknown) => value === undefined || (isRecord(value) && typeof value.next === "function" && typeof value.between === "function");
-const isSource = (value: unknown) => value === undefined || (isRecord(value) && typeof value.read === "function");
-
+const duration = z.custom<Duration>(isDuration);
+const count = z.optional(z.int().check(z.gte(1)));
+const limitShape = { items: count, pages: count, transactions: count };
 const shape = {
-  name: z
-    .string("a name of letters, digits, - and _, at most 64 characters")
-    .check(z.regex(/^[A-Za-z0-9_-]{1,64}$/, "a name of letters, digits, - and _, at most 64 characters")),
-  schedule: z.unknown().check(z.refine(isSchedule, "a schedule made by cron(…) or rate(…)")),
-  timeout: durationSchema,
-  ttl: z.optional(durationSchema),
-  skew: z.optional(durationSchema),
-  overlap: z.optional(z.enum(["queue", "skip", "takeover"], '"queue", "skip" or "takeover"')),
-  dryRun: z.optional(z.boolean("true or false")),
-  limit: z.optional(z.strictObject(limitShape, "an object with items, pages or transactions")),
-  run: functionSchema,
-  tick: functionSchema,
-  process: functionSchema,
-  source: z.unknown().check(z.refine(isSource, "a source such as queryAfter(…), with a read function")),
+  name: z.string().check(z.regex(/^[A-Za-z0-9_-]{1,64}$/)),
+  schedule: z.optional(z.custom<Schedule>(isSchedule)),
+  timeout: duration,
+  ttl: z.optional(duration),
+  skew: z.optional(duration),
+  overlap: z.optional(z.enum(["queue", "skip", "takeover"])),
+  dryRun: z.optional(z.boolean()),
+  limit: z.optional(z.strictObject(limitShape)),
+  run: z.optional(z.custom(isFunction)),
+  tick: z.optional(z.custom(isFunction)),
+  process: z.optional(z.custom(isFunction)),
+  source: z.optional(z.custom(isSource)),
 };
 const known = Object.keys(shape);
 const optionsSchema = z.object(shape);
+
+const aDuration = 'a duration such as "30s" or "4m", or a number of milliseconds, more than 0';
+const allowed: Record<keyof typeof shape, string> = {
+  name: "a name of letters, digits, - and _, at most 64 characters",
+  schedule: "a schedule made by cron(…) or rate(…)",
+  timeout: aDuration,
+  ttl: aDuration,
+  skew: aDuration,
+  overlap: '"queue", "skip" or "takeover"',
+  dryRun: "true or false",
+  limit: "an object with items, pages or transactions, each a whole number of at least 1",
+  run: "a function",
+  tick: "a function",
+  process: "a function",
+  source: "a source such as queryAfter(…)",
+};
 
 const shapeProblems = (given: Record<string, unknown>): string[] => {
   const shapes = ["run", "tick", "source"].filter((key) => given[key] !== undefined);
@@ -200,9 +216,12 @@ const shapeProblems = (given: Record<string, unknown>): string[] => {
     );
   }
   if ((given.source === undefined) !== (given.process === undefined)) {
-    problems.push(`source and process belong together, and only ${given.source === undefined ? "process" : "source"} is given`);
+    problems.push(
+      `source and process belong together, and only ${given.source === undefined ? "process" : "source"} is given`,
+    );
   }
-  if (given.limit !== undefined && given.source === undefined) problems.push("limit is for jobs with a source, and there is none");
+  if (given.limit !== undefined && given.source === undefined)
+    problems.push("limit is for jobs with a source, and there is none");
   return problems;
 };
 
@@ -210,10 +229,16 @@ const workOf = (options: Partial<RunWork<Json> & TickWork<Json> & SourceWork<unk
   const { run, tick, source, process } = options;
   if (run !== undefined) return { shape: "run", run };
   if (tick !== undefined) return { shape: "tick", tick };
-  return { shape: "source", source: source as Source<unknown>, process: process as SourceWork<unknown>["process"], limit };
+  return {
+    shape: "source",
+    source: source as Source<unknown>,
+    process: process as SourceWork<unknown>["process"],
+    limit,
+  };
 };
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | undefined)?.[key], value);

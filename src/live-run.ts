@@ -52,8 +52,11 @@ export interface LiveRun {
   finish(ending: Ending): Promise<Finished>;
 }
 
-/** Takes charge of a lease that was granted: from here on it is renewed, watched and, by `finish`, given back. */
-export const liveRun = (attempt: Attempt, { lease, state }: Granted): LiveRun => {
+/**
+ * Takes charge of a lease that was granted: from here on it is renewed, watched and, by `finish`, given back.
+ * @param rounds whether the work can be done once more for a tick that is queued behind it
+ */
+export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boolean): LiveRun => {
   const { spec, trigger, clock, log, deadline } = attempt;
   const dryRun = spec.dryRun || attempt.adHoc;
   let wouldWrite = 0;
@@ -75,7 +78,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted): LiveRun =>
   let slowestCommitMs = 0;
   let staged: Batch | undefined;
 
-  const firstAfter = Math.max(state.tick ?? Number.NEGATIVE_INFINITY, state.since);
+  const firstAfter = state.tick ?? state.since;
   let after = firstAfter;
   let through = trigger.tick === undefined ? undefined : latest(trigger.tick, state.pending);
   let passStartedAt = attempt.startedAt;
@@ -263,7 +266,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted): LiveRun =>
           continue;
         }
         const passMs = clock.now() - passStartedAt;
-        if (halted === undefined && clock.now() + passMs < deadline) {
+        if (rounds && halted === undefined && clock.now() + passMs < deadline) {
           await goRound(ending, result.tick);
           return { kind: "again" };
         }
@@ -345,7 +348,8 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted): LiveRun =>
       ),
     stage: (batch) => {
       if (halted !== undefined) throw halted;
-      if (staged !== undefined) throw new CommitRefusedError("a last batch is already kept for the end of this run, which takes one");
+      if (staged !== undefined)
+        throw new CommitRefusedError("a last batch is already kept for the end of this run, which takes one");
       staged = batch;
     },
     finish: async (asked) => {
@@ -353,13 +357,15 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted): LiveRun =>
       if (!isComplete(asked)) close(asked.outcome);
       await idle();
       const unseen = commitments.unseen();
-      const ending = !isComplete(asked) ? asked : (stopping ?? (unseen ? { outcome: "failed" as const, error: unseen.error } : asked));
-      const finished = await inTurn(() => (ending.outcome === "lease_lost" ? lost(ending.error as Error) : settle(ending))).catch(
-        (error) => {
-          close(ending.outcome);
-          throw error;
-        },
-      );
+      const ending = !isComplete(asked)
+        ? asked
+        : (stopping ?? (unseen ? { outcome: "failed" as const, error: unseen.error } : asked));
+      const finished = await inTurn(() =>
+        ending.outcome === "lease_lost" ? lost(ending.error as Error) : settle(ending),
+      ).catch((error) => {
+        close(ending.outcome);
+        throw error;
+      });
       if (finished.kind === "ended") close(finished.ending.outcome);
       else armBeat();
       return finished;

@@ -1,9 +1,9 @@
 /** What is kept of a run. */
 import type { Attempt } from "./attempt.ts";
 import type { ControlState, Lease, RunRecord, TickRange } from "./control/control-store.ts";
-import { errorOf } from "./report.ts";
 import type { RunOutcome } from "./outcome.ts";
 import type { Progress } from "./progress.ts";
+import { errorOf } from "./report.ts";
 
 /** How the work ended. */
 export interface Ending {

@@ -12,7 +12,7 @@
 import { type Attempt, acquireLease, closeAttempt, type Granted, openAttempt, type RunDeps } from "./attempt.ts";
 import type { Job } from "./job.ts";
 import { type LiveRun, liveRun } from "./live-run.ts";
-import { errorOf, rangeOf, type RunReport } from "./report.ts";
+import { errorOf, type RunReport, rangeOf } from "./report.ts";
 import type { Ending } from "./run-record.ts";
 import type { Trigger } from "./trigger.ts";
 import { perform } from "./work/perform.ts";
@@ -30,7 +30,7 @@ export const runJob = async (job: Job, trigger: Trigger, deps: RunDeps = {}): Pr
   const attempt = openAttempt(job, trigger, deps);
   const granted = await acquireLease(attempt).catch((error) => unrecorded(attempt, error));
   if (!isGranted(granted)) return granted;
-  const live = liveRun(attempt, granted);
+  const live = liveRun(attempt, granted, true);
   for (;;) {
     const ending = await Promise.race([performed(job, live), live.stopped]);
     const report = await endRun(live, ending);
@@ -54,7 +54,8 @@ const performed = async (job: Job, live: LiveRun): Promise<Ending> => {
 /** Records how the run ended, and reports it; `undefined` when it has to go round again. */
 export const endRun = async (live: LiveRun, asked: Ending): Promise<RunReport | undefined> => {
   const { attempt } = live;
-  const meant = live.dryRun && (asked.outcome === "succeeded" || asked.outcome === "capped") ? "dry_run" : asked.outcome;
+  const meant =
+    live.dryRun && (asked.outcome === "succeeded" || asked.outcome === "capped") ? "dry_run" : asked.outcome;
   const finished = await live.finish({ ...asked, outcome: meant }).catch((error) => unrecorded(attempt, error));
   if (finished.kind === "again") return undefined;
   const { ending, record } = finished;
@@ -77,8 +78,11 @@ export const endRun = async (live: LiveRun, asked: Ending): Promise<RunReport | 
 
 /** An attempt whose end isn't known or couldn't be recorded has no report; its last line says why. */
 const unrecorded = (attempt: Attempt, error: unknown): never => {
-  attempt.log.error({ error: errorOf(error), durationMs: attempt.clock.now() - attempt.startedAt }, "attempt ended: unrecorded");
+  attempt.log.error(
+    { error: errorOf(error), durationMs: attempt.clock.now() - attempt.startedAt },
+    "attempt ended: unrecorded",
+  );
   throw error;
 };
 
-const isGranted = (result: Granted | RunReport): result is Granted => "lease" in result;
+export const isGranted = (result: Granted | RunReport): result is Granted => "lease" in result;

@@ -26,7 +26,11 @@ export const acquire = async (
   budget: Budget,
 ): Promise<AcquireResult> => {
   for (;;) {
-    const settled = await sendUntilKnown<{ Attributes?: Item }>(connection, acquireCommand(connection, request), budget);
+    const settled = await sendUntilKnown<{ Attributes?: Item }>(
+      connection,
+      acquireCommand(connection, request),
+      budget,
+    );
     if (settled.kind === "done") return acquired(request, readState(request.job, settled.value.Attributes ?? {}));
     if (settled.kind === "refused") {
       if (settled.item === undefined) {
@@ -41,7 +45,10 @@ export const acquire = async (
     }
     // Nothing but conflicts: the holder is in mid-commit.
     if (settled.kind === "spent" && !settled.doubt && isConflict(settled.error)) {
-      const state = await readControl(connection, request.job, { ...budget, until: budget.until + connection.requestTimeoutMs });
+      const state = await readControl(connection, request.job, {
+        ...budget,
+        until: budget.until + connection.requestTimeoutMs,
+      });
       if (state?.owner !== undefined) return { kind: "held", state };
     }
     throw unanswered(connection, request.job, "acquire", settled as { doubt: boolean; error: unknown });
@@ -105,9 +112,12 @@ const readRefusal = (request: AcquireRequest, state: ControlState): AcquireResul
   if (state.owner === request.owner) return acquired(request, state);
   const replaced = [...state.recentOwners, ...state.prev.map(({ owner }) => owner)].includes(request.owner);
   if (replaced) return { kind: "held", state };
-  if (state.paused !== undefined && (state.paused.until ?? Number.POSITIVE_INFINITY) > request.now) return { kind: "paused", state };
-  if (request.tick !== undefined && state.tick !== undefined && state.tick >= request.tick) return { kind: "duplicate", state };
-  if (state.prev.length >= mostPredecessors && (request.takeover !== undefined || isFree(request, state))) return "backlog";
+  if (state.paused !== undefined && (state.paused.until ?? Number.POSITIVE_INFINITY) > request.now)
+    return { kind: "paused", state };
+  if (request.tick !== undefined && state.tick !== undefined && state.tick >= request.tick)
+    return { kind: "duplicate", state };
+  if (state.prev.length >= mostPredecessors && (request.takeover !== undefined || isFree(request, state)))
+    return "backlog";
   return { kind: "held", state };
 };
 

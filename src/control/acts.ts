@@ -9,8 +9,8 @@ import { create } from "./acquire.ts";
 import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Act, Budget, Paused, RunEntry } from "./control-store.ts";
 import { actKey, controlKey, namesIn, valuesOf, writeRecord } from "./items.ts";
-import { rememberOwners } from "./tally.ts";
 import { readControl, readRun } from "./read.ts";
+import { rememberOwners } from "./tally.ts";
 
 export const pauseJob = async (connection: Connection, job: string, paused: Paused, budget: Budget): Promise<void> => {
   if ((await readControl(connection, job, budget)) === undefined) await create(connection, job, paused.at, budget);
@@ -109,7 +109,8 @@ const onAnyFence = async (
   const actId = randomUUID();
   for (;;) {
     const state = await readControl(connection, job, budget);
-    if (state === undefined) throw new StoreUnavailableError(`job "${job}" isn't known to table "${connection.table}"`, String(act.kind));
+    if (state === undefined)
+      throw new StoreUnavailableError(`job "${job}" isn't known to table "${connection.table}"`, String(act.kind));
     const condition = "#fence = :seen";
     const settled = await sendUntilKnown(
       connection,

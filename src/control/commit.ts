@@ -58,7 +58,8 @@ export const commit = async (
       return (await seal(connection, lease, commit, token, budget)) ? { ...applied, rejected } : applied;
     }
   }
-  if (settled.kind === "failed" && !settled.doubt) throw await explainFailure(connection, lease, commit.writes, settled.error);
+  if (settled.kind === "failed" && !settled.doubt)
+    throw await explainFailure(connection, lease, commit.writes, settled.error);
   throw unanswered(connection, lease.job, "commit", settled as { doubt: boolean; error: unknown });
 };
 
@@ -81,9 +82,14 @@ const seal = async (
       if (state.run?.token === token) return true;
       if (state.run?.token === doubted) return false;
     }
-    throw new LeaseLostError(lease, await fateOf(connection, lease, seq, state, true, budget), { cause: settled.error });
+    throw new LeaseLostError(lease, await fateOf(connection, lease, seq, state, true, budget), {
+      cause: settled.error,
+    });
   }
-  throw unanswered(connection, lease.job, "commit", { doubt: true, error: "error" in settled ? settled.error : undefined });
+  throw unanswered(connection, lease.job, "commit", {
+    doubt: true,
+    error: "error" in settled ? settled.error : undefined,
+  });
 };
 
 const commitCommand = (
@@ -209,7 +215,12 @@ export const explainFailure = async (
  *
  * @throws LeaseLostError when it was refused.
  */
-export const renew = async (connection: Connection, lease: Lease, leaseUntil: number, budget: Budget): Promise<void> => {
+export const renew = async (
+  connection: Connection,
+  lease: Lease,
+  leaseUntil: number,
+  budget: Budget,
+): Promise<void> => {
   const update = "SET #leaseUntil = :until";
   const condition = "#fence = :fence AND #owner = :me";
   const settled = await sendUntilKnown(

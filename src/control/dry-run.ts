@@ -10,7 +10,11 @@ import { noWrites, type PreparedWrites } from "./writes.ts";
  * two dry runs don't overlap, and the run is recorded.
  * @param seen is told of every batch of writes that would have been sent
  */
-export const dryRunStore = (store: ControlStore, adHoc: boolean, seen: (writes: PreparedWrites) => void): ControlStore => {
+export const dryRunStore = (
+  store: ControlStore,
+  adHoc: boolean,
+  seen: (writes: PreparedWrites) => void,
+): ControlStore => {
   const dry: ControlStore = {
     ...store,
     commit: async (_lease, { seq, writes }) => {

@@ -22,7 +22,12 @@ import { readRun } from "./read.ts";
  * @throws LeaseLostError when the run was replaced and isn't on record as finished.
  * @throws OutcomeUnknownError when the budget ended before the outcome was known: never report a success then.
  */
-export const finish = async (connection: Connection, lease: Lease, finish: Finish, budget: Budget): Promise<FinishResult> => {
+export const finish = async (
+  connection: Connection,
+  lease: Lease,
+  finish: Finish,
+  budget: Budget,
+): Promise<FinishResult> => {
   const finished = { kind: "finished", outcome: finish.record.outcome } as const;
   const settled = await sendUntilKnown(connection, finishCommand(connection, lease, finish), budget);
   if (settled.kind === "done") return finished;
@@ -38,12 +43,18 @@ export const finish = async (connection: Connection, lease: Lease, finish: Finis
       if (rejected !== undefined) throw rejected;
     }
   }
-  if (settled.kind === "failed" && !settled.doubt) throw await explainFailure(connection, lease, finish.writes, settled.error);
+  if (settled.kind === "failed" && !settled.doubt)
+    throw await explainFailure(connection, lease, finish.writes, settled.error);
   throw unanswered(connection, lease.job, "finish", settled as { doubt: boolean; error: unknown });
 };
 
 const finishCommand = (connection: Connection, lease: Lease, finish: Finish): TransactWriteItemsCommand => {
-  const sets = ["#unfinished = :unfinished", "#failedTicks = :failedTicks", "#recentOwners = :owners", "#recent = :recent"];
+  const sets = [
+    "#unfinished = :unfinished",
+    "#failedTicks = :failedTicks",
+    "#recentOwners = :owners",
+    "#recent = :recent",
+  ];
   const removes = ["#owner", "#leaseUntil", "#run"];
   if (finish.watermark !== undefined) sets.push("#watermark = :watermark");
   if (finish.tick !== undefined) sets.push("#tick = :tick");
@@ -57,7 +68,10 @@ const finishCommand = (connection: Connection, lease: Lease, finish: Finish): Tr
   if (finish.success !== undefined) removes.push("#pending");
   const update = `SET ${sets.join(", ")} REMOVE ${removes.join(", ")}`;
   const covered = finish.success?.covered;
-  const nothingLater = covered === undefined ? "attribute_not_exists(#pending)" : "(attribute_not_exists(#pending) OR #pending <= :covered)";
+  const nothingLater =
+    covered === undefined
+      ? "attribute_not_exists(#pending)"
+      : "(attribute_not_exists(#pending) OR #pending <= :covered)";
   const condition = `#fence = :fence AND #owner = :me AND #run[0].#seq = :seq${finish.success === undefined ? "" : ` AND ${nothingLater}`}`;
   const recordCondition = "attribute_not_exists(#pk) OR #owner = :me";
   return new TransactWriteItemsCommand({

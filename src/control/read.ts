@@ -23,7 +23,12 @@ export const readRun = async (
   return item === undefined ? undefined : readRecord(item);
 };
 
-const getItem = async (connection: Connection, key: Item, budget: Budget, subject: string): Promise<Item | undefined> => {
+const getItem = async (
+  connection: Connection,
+  key: Item,
+  budget: Budget,
+  subject: string,
+): Promise<Item | undefined> => {
   const command = new GetItemCommand({ TableName: connection.table, Key: key, ConsistentRead: true });
   return (await readUntilKnown<{ Item?: Item }>(connection, command, budget, subject, "read")).Item;
 };

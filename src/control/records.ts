@@ -10,8 +10,8 @@
  * expired holder that nobody has replaced may still go on.
  */
 import { PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
-import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
 import type { RunOutcome } from "../outcome.ts";
+import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Budget, ControlState, RunEntry, RunRecord } from "./control-store.ts";
 import { controlKey, namesIn, readRecord, valuesOf, writeRecord } from "./items.ts";
 import { rememberOwners } from "./tally.ts";
@@ -26,7 +26,13 @@ export const recordCrashed = async (
 ): Promise<readonly RunEntry[]> => {
   const recorded = await Promise.all(
     entries.map(async (entry) => {
-      const settled = await putRecord(connection, crashedRecord(job, entry, at), "attribute_not_exists(#pk)", {}, budget);
+      const settled = await putRecord(
+        connection,
+        crashedRecord(job, entry, at),
+        "attribute_not_exists(#pk)",
+        {},
+        budget,
+      );
       return settled.kind === "done" || settled.kind === "refused" ? entry : undefined;
     }),
   );
@@ -101,7 +107,10 @@ export const clearPredecessors = async (connection: Connection, state: ControlSt
       ExpressionAttributeNames: namesIn(update, condition),
       ExpressionAttributeValues: valuesOf({
         ":left": left,
-        ":owners": rememberOwners(state, recorded.map(({ owner }) => owner)),
+        ":owners": rememberOwners(
+          state,
+          recorded.map(({ owner }) => owner),
+        ),
         ":seen": state.fence,
         ":prev": state.prev,
       }),

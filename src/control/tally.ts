@@ -2,7 +2,10 @@
 import { type RunOutcome, traitsOf } from "../outcome.ts";
 import type { ControlState, Finish } from "./control-store.ts";
 
-type Tally = Pick<Finish, "unfinished" | "failedTicks" | "lastFailedTick" | "lastSuccessAt" | "recent" | "recentOwners">;
+type Tally = Pick<
+  Finish,
+  "unfinished" | "failedTicks" | "lastFailedTick" | "lastSuccessAt" | "recent" | "recentOwners"
+>;
 
 /**
  * What a run that ends as `outcome` leaves on the control item.
@@ -12,7 +15,14 @@ type Tally = Pick<Finish, "unfinished" | "failedTicks" | "lastFailedTick" | "las
  */
 export const tally = (
   state: ControlState,
-  ended: { outcome: RunOutcome; owner: string; tick: number | undefined; at: number; durationMs: number; items: number },
+  ended: {
+    outcome: RunOutcome;
+    owner: string;
+    tick: number | undefined;
+    at: number;
+    durationMs: number;
+    items: number;
+  },
   recorded: readonly { readonly owner: string }[],
 ): Tally => {
   const recentOwners = rememberOwners(state, [...recorded.map(({ owner }) => owner), ended.owner]);
@@ -26,9 +36,12 @@ export const tally = (
     const recent = [...state.recent, { durationMs: ended.durationMs, items: ended.items }].slice(-rememberedRuns);
     return { recentOwners, recent, unfinished: 0, failedTicks: 0, lastSuccessAt: ended.at };
   }
-  if (streak === "leave") return { ...kept, unfinished: Math.max(0, state.unfinished - 1), failedTicks: state.failedTicks };
+  if (streak === "leave")
+    return { ...kept, unfinished: Math.max(0, state.unfinished - 1), failedTicks: state.failedTicks };
   const before = failuresInARow(state);
-  const again = ended.tick !== undefined && (state.lastFailedTick === ended.tick || state.prev.some(({ tick }) => tick === ended.tick));
+  const again =
+    ended.tick !== undefined &&
+    (state.lastFailedTick === ended.tick || state.prev.some(({ tick }) => tick === ended.tick));
   return {
     ...kept,
     unfinished: 0,

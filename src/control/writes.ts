@@ -25,7 +25,9 @@ interface Conditional {
  * produce them. Exactly one of the four is given.
  */
 export interface Write {
-  readonly Put?: (Conditional & { readonly TableName: string | undefined; readonly Item: Values | undefined }) | undefined;
+  readonly Put?:
+    | (Conditional & { readonly TableName: string | undefined; readonly Item: Values | undefined })
+    | undefined;
   readonly Update?:
     | (Conditional & {
         readonly TableName: string | undefined;
@@ -33,7 +35,9 @@ export interface Write {
         readonly UpdateExpression: string | undefined;
       })
     | undefined;
-  readonly Delete?: (Conditional & { readonly TableName: string | undefined; readonly Key: Values | undefined }) | undefined;
+  readonly Delete?:
+    | (Conditional & { readonly TableName: string | undefined; readonly Key: Values | undefined })
+    | undefined;
   readonly ConditionCheck?:
     | (Conditional & {
         readonly TableName: string | undefined;
@@ -124,11 +128,15 @@ const refuseWatermark = (watermark: Json | undefined): void => {
   if (watermark === undefined) return;
   const problem = notJson(watermark);
   if (problem !== undefined) {
-    throw new CommitRefusedError(`the watermark isn't JSON: ${problem}; use plain objects, arrays, strings and numbers`);
+    throw new CommitRefusedError(
+      `the watermark isn't JSON: ${problem}; use plain objects, arrays, strings and numbers`,
+    );
   }
   const bytes = Buffer.byteLength(encodeWatermark(watermark) as string);
   if (bytes > largestWatermarkBytes) {
-    throw new CommitRefusedError(`the watermark has ${bytes} bytes as JSON, and at most ${largestWatermarkBytes} (8 KB) are allowed`);
+    throw new CommitRefusedError(
+      `the watermark has ${bytes} bytes as JSON, and at most ${largestWatermarkBytes} (8 KB) are allowed`,
+    );
   }
 };
 
@@ -155,7 +163,8 @@ const prepareOne = (write: Write, index: number, controlTable: string): Prepared
     Item?: Values;
   };
   const table = tableName(rest.TableName);
-  if (table === undefined) throw new CommitRefusedError(`write ${index} (${kind}) names no table: TableName is missing`, index);
+  if (table === undefined)
+    throw new CommitRefusedError(`write ${index} (${kind}) names no table: TableName is missing`, index);
   if (table === tableName(controlTable)) {
     throw new CommitRefusedError(
       `write ${index} (${kind}) goes to "${controlTable}", the control table, which only cronfence writes`,
@@ -226,7 +235,8 @@ const refuseSameItem = (
   return [...seen.keys()];
 };
 
-const asText = (_key: string, value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value);
+const asText = (_key: string, value: unknown) =>
+  value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
 
 const sameItem = (earlier: number, index: number, table: string) =>
   new CommitRefusedError(
@@ -235,7 +245,10 @@ const sameItem = (earlier: number, index: number, table: string) =>
   );
 
 /** The error for a transaction that DynamoDB refused because it touches one item twice, once all keys are known. */
-export const sameItemRefusal = (actions: readonly TransactWriteItem[], knownKeys: KnownKeys): CommitRefusedError | undefined => {
+export const sameItemRefusal = (
+  actions: readonly TransactWriteItem[],
+  knownKeys: KnownKeys,
+): CommitRefusedError | undefined => {
   const targets = actions.map((action) => {
     const { TableName, Key, Item } = Object.values(action)[0] as { TableName: string; Key?: Item; Item?: Item };
     return { table: tableName(TableName) as string, ...(Key ? { key: Key } : {}), ...(Item ? { item: Item } : {}) };
@@ -281,4 +294,10 @@ const sizeOfValue = (value: AttributeValue): number => {
 };
 
 const describe = (value: unknown): string =>
-  value === null ? "null" : Array.isArray(value) ? "an array" : typeof value === "object" ? `an object with ${Object.keys(value).join(", ") || "nothing"}` : typeof value;
+  value === null
+    ? "null"
+    : Array.isArray(value)
+      ? "an array"
+      : typeof value === "object"
+        ? `an object with ${Object.keys(value).join(", ") || "nothing"}`
+        : typeof value;

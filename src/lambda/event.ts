@@ -23,12 +23,16 @@ export class InvalidEventError extends CronfenceError {
   }
 }
 
-const instant = z.string().check(
-  z.refine(
-    (text) => /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/.test(text) && Number.isFinite(Date.parse(text)),
-    "must be an ISO 8601 instant such as 2026-03-01T06:30:00Z",
-  ),
-);
+const instant = z
+  .string()
+  .check(
+    z.refine(
+      (text) =>
+        /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/.test(text) &&
+        Number.isFinite(Date.parse(text)),
+      "must be an ISO 8601 instant such as 2026-03-01T06:30:00Z",
+    ),
+  );
 const text = z.string().check(z.maxLength(2_048));
 const attempt = z.union([z.int(), z.string().check(z.regex(/^\d{1,6}$/, "must be a number"))]);
 
@@ -64,7 +68,10 @@ const manual = z.strictObject({
 export const readEvent = (job: string, event: unknown, requestId: string | undefined): Trigger => {
   const id = requestId === undefined ? {} : { requestId };
   if (typeof event !== "object" || event === null || Array.isArray(event)) {
-    throw new InvalidEventError(job, `the event is ${event === null ? "null" : Array.isArray(event) ? "an array" : typeof event}`);
+    throw new InvalidEventError(
+      job,
+      `the event is ${event === null ? "null" : Array.isArray(event) ? "an array" : typeof event}`,
+    );
   }
   if (Object.hasOwn(event, "job")) {
     const input = parse(job, scheduler, event);

@@ -8,19 +8,18 @@
  */
 import type { MiddlewareObj, Request } from "@middy/core";
 import type { Context } from "aws-lambda";
-import { acquireLease, type LeaseSpec, openAttempt, type OverlapPolicy } from "../attempt.ts";
+import { acquireLease, type LeaseSpec, type OverlapPolicy, openAttempt } from "../attempt.ts";
 import { dynamoStore } from "../control/dynamo-store.ts";
 import { type Duration, milliseconds } from "../duration.ts";
 import { CronfenceError, InvalidOptionsError } from "../errors.ts";
 import { type LiveRun, liveRun } from "../live-run.ts";
-import { traitsOf } from "../outcome.ts";
 import type { RunReport } from "../report.ts";
-import { endRun } from "../run.ts";
+import { endRun, isGranted } from "../run.ts";
 import { type Run, runContext } from "../run-context.ts";
 import type { Ending } from "../run-record.ts";
 import type { Schedule } from "../schedule/index.ts";
 import { unknownOption } from "../unknown-option.ts";
-import { type LambdaDeps, platformDeps, triggerOf } from "./handler.ts";
+import { type LambdaDeps, platformDeps, throwIfFailed, triggerOf } from "./handler.ts";
 
 export interface FencedLeaseOptions extends LambdaDeps {
   /** The job's name: letters, digits, `-` and `_`, at most 64. */
@@ -41,3 +40,170 @@ export interface FencedLeaseOptions extends LambdaDeps {
 
 /** A Lambda context with the run: what handlers get after `.use(fencedLease(…))`. */
 export type FencedContext = Context & { readonly run: Run };
+
+/**
+ * A middleware that runs the handler under a fenced lease: `context.run` commits under it. An attempt that isn't granted
+ * the lease answers with its report, and the handler isn't called.
+ *
+ * Put it last, so that nothing between it and the handler can answer in the handler's place: an early answer there makes
+ * the run `failed` and the invocation throw, since the work wasn't done.
+ *
+ * @throws InvalidOptionsError naming every option that can't be accepted
+ * @example
+ * ```ts
+ * export const handler = middy()
+ *   .use(fencedLease({ job: "expire-carts", table: "jobs" }))
+ *   .handler(async (event, context) => {
+ *     await context.run.commit([{ Delete: { TableName: "carts", Key: { id: "c1" } } }]);
+ *   });
+ * ```
+ */
+export const fencedLease = (options: FencedLeaseOptions): MiddlewareObj<unknown, unknown, Error, FencedContext> => {
+  const spec = specOf(options);
+  const deps: LambdaDeps = { ...options, store: options.store ?? dynamoStore(tableOf(options)) };
+  const lives = new WeakMap<object, Lifecycle>();
+
+  return {
+    before: async (request) => {
+      const trigger = triggerOf(spec.name, request.event, request.context, deps);
+      const attempt = openAttempt(spec, trigger, { ...platformDeps(request.context), ...deps });
+      const granted = await acquireLease(attempt);
+      if (!isGranted(granted)) return granted;
+      const live = liveRun(attempt, granted, false);
+      const { run, ending } = runContext(live);
+      Object.assign(request.context, { run });
+      const lifecycle = lifecycleOf(live, ending);
+      lives.set(request, lifecycle);
+      watchEarlyAnswers(request, lifecycle);
+      return undefined;
+    },
+    after: async (request) => {
+      const lifecycle = lives.get(request);
+      if (lifecycle !== undefined) throwIfFailed(await lifecycle.succeed());
+    },
+    onError: async (request) => {
+      // The error goes on to whoever handles it; a run that has ended already keeps its outcome.
+      await lives.get(request)?.fail(request.error);
+    },
+  };
+};
+
+/** Ends a run once, however many ways lead there. */
+interface Lifecycle {
+  readonly ended: () => boolean;
+  readonly succeed: () => Promise<RunReport>;
+  readonly fail: (error: unknown) => Promise<RunReport>;
+}
+
+const lifecycleOf = (live: LiveRun, ending: () => Ending): Lifecycle => {
+  let report: Promise<RunReport> | undefined;
+  const end = (asked: Ending): Promise<RunReport> => {
+    report ??= endRun(live, asked) as Promise<RunReport>;
+    return report;
+  };
+  // At the deadline the run ends, whether or not the handler ever returns.
+  live.stopped.then(end).catch(() => {});
+  return {
+    ended: () => report !== undefined,
+    succeed: () => end({ ...ending(), ...(live.through === undefined ? {} : { completes: live.through }) }),
+    fail: (error) => end({ outcome: "failed", error }),
+  };
+};
+
+/**
+ * | when another middleware answers early | the run | the invocation |
+ * | --- | --- | --- |
+ * | before the handler | `failed`: its work wasn't done | throws |
+ * | after the handler | as the handler left it | as without it |
+ * | for an error | `failed` with that error | answers as that middleware said |
+ */
+const watchEarlyAnswers = (request: Request, lifecycle: Lifecycle): void => {
+  let response = request.response;
+  let handled = false;
+  let late: Promise<unknown> | undefined;
+  const endLate = async () => {
+    if (request.error) await lifecycle.fail(request.error);
+    else if (handled) throwIfFailed(await lifecycle.succeed());
+    else throwIfFailed(await lifecycle.fail(new EarlyAnswerError()));
+    return response;
+  };
+  Object.defineProperty(request, "response", {
+    configurable: true,
+    enumerable: true,
+    get: () => late ?? response,
+    set: (value: unknown) => {
+      response = value;
+      // middy sets `earlyResponse` before it copies it here, and runs no further middleware: nobody but middy reads on.
+      if (Object.hasOwn(request, "earlyResponse") && !lifecycle.ended()) {
+        late ??= endLate();
+        late.catch(() => {});
+      } else handled = true;
+    },
+  });
+};
+
+/** Another middleware answered before the handler was called, while the run was open. */
+export class EarlyAnswerError extends CronfenceError {
+  override readonly name = "EarlyAnswerError";
+
+  constructor() {
+    super(
+      "EARLY_ANSWER",
+      "a middleware after fencedLease answered before the handler ran, so the run's work wasn't done; use fencedLease last",
+    );
+  }
+}
+
+const specOf = (options: FencedLeaseOptions): LeaseSpec => {
+  const { job, ttl = "30s", skew = "10s", overlap = "queue", timeout, schedule, table } = options ?? {};
+  const problems = Object.keys(options ?? {})
+    .filter((key) => !known.includes(key))
+    .map((key) => unknownOption(key, known));
+  if (typeof job !== "string" || !/^[A-Za-z0-9_-]{1,64}$/.test(job)) {
+    problems.push(
+      `job is ${JSON.stringify(job)}, and must be a name of letters, digits, - and _, at most 64 characters`,
+    );
+  }
+  for (const [key, value] of Object.entries({ ttl, skew, ...(timeout === undefined ? {} : { timeout }) })) {
+    if (milliseconds(value) === undefined) {
+      problems.push(
+        `${key} is ${JSON.stringify(value)}, and must be a duration such as "30s" or a number of milliseconds, more than 0`,
+      );
+    }
+  }
+  if (!["queue", "skip", "takeover"].includes(overlap)) {
+    problems.push(`overlap is ${JSON.stringify(overlap)}, and must be "queue", "skip" or "takeover"`);
+  }
+  if (table !== undefined && options.store !== undefined)
+    problems.push("table and store exclude each other: a store has its table");
+  if (problems.length > 0) throw new InvalidOptionsError("fencedLease", problems);
+  return {
+    name: job,
+    ttlMs: milliseconds(ttl) as number,
+    skewMs: milliseconds(skew) as number,
+    overlap,
+    dryRun: process.env.CRONFENCE_DRY_RUN === "1",
+    ...(timeout === undefined ? {} : { timeoutMs: milliseconds(timeout) as number }),
+    ...(schedule === undefined ? {} : { schedule }),
+  };
+};
+
+const tableOf = ({ table }: FencedLeaseOptions) => (table === undefined ? {} : { table });
+
+const known = [
+  "job",
+  "table",
+  "ttl",
+  "skew",
+  "overlap",
+  "timeout",
+  "schedule",
+  "store",
+  "clock",
+  "log",
+  "random",
+  "newId",
+  "interrupt",
+  "version",
+  "startAnother",
+];

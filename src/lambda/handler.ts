@@ -10,10 +10,11 @@ import { errorOf, type RunReport } from "../report.ts";
 import { runJob } from "../run.ts";
 import type { Trigger } from "../trigger.ts";
 import { readEvent } from "./event.ts";
+import { invokeAgain } from "./invoke-again.ts";
 import { terminationSignal } from "./termination.ts";
 
 /** Dependencies that a function may set; the platform gives the rest. */
-export type LambdaDeps = Omit<RunDeps, "remainingMs" | "interrupt">;
+export type LambdaDeps = Omit<RunDeps, "remainingMs">;
 
 type LambdaContext = Partial<Pick<Context, "awsRequestId" | "getRemainingTimeInMillis">>;
 
@@ -29,10 +30,15 @@ export const lambdaHandler = (job: Job, deps: LambdaDeps = {}) => {
   for (const warning of job.warnings) (deps.log ?? defaultLog()).warn({ job: job.name }, warning);
   return async (event: unknown, context: LambdaContext = {}): Promise<RunReport> => {
     const trigger = triggerOf(job.name, event, context, deps);
-    const report = await runJob(job, trigger, { ...deps, ...platformDeps(context) });
-    if (traitsOf(report.outcome).fails) throw report.thrown ?? new Error(`job "${job.name}" ended as ${report.outcome}`);
-    return report;
+    return throwIfFailed(await runJob(job, trigger, { ...platformDeps(context), ...deps }));
   };
+};
+
+/** A report that the platform may see as a success. */
+export const throwIfFailed = (report: RunReport): RunReport => {
+  if (traitsOf(report.outcome).fails)
+    throw report.thrown ?? new Error(`job "${report.job}" ended as ${report.outcome}`);
+  return report;
 };
 
 /** What an event asks for; an event that isn't understood is logged, as every attempt is, before it is refused. */
@@ -40,12 +46,20 @@ export const triggerOf = (job: string, event: unknown, context: LambdaContext, d
   try {
     return readEvent(job, event, context.awsRequestId);
   } catch (error) {
-    (deps.log ?? defaultLog()).error({ job, requestId: context.awsRequestId, error: errorOf(error) }, "attempt ended: refused");
+    (deps.log ?? defaultLog()).error(
+      { job, requestId: context.awsRequestId, error: errorOf(error) },
+      "attempt ended: refused",
+    );
     throw error;
   }
 };
 
-export const platformDeps = (context: LambdaContext): Pick<RunDeps, "remainingMs" | "interrupt"> => ({
-  interrupt: terminationSignal(),
-  ...(context.getRemainingTimeInMillis === undefined ? {} : { remainingMs: () => context.getRemainingTimeInMillis?.() ?? 0 }),
+export const platformDeps = (context: LambdaContext): Pick<RunDeps, "remainingMs" | "interrupt" | "startAnother"> => ({
+  ...(context.getRemainingTimeInMillis === undefined
+    ? {}
+    : { remainingMs: () => context.getRemainingTimeInMillis?.() ?? 0 }),
+  ...(inLambda() ? { interrupt: terminationSignal(), startAnother: invokeAgain } : {}),
 });
+
+/** https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime */
+const inLambda = () => process.env.AWS_LAMBDA_FUNCTION_NAME !== undefined;

@@ -110,17 +110,22 @@ const refuseOptions = (options: QueryAfterOptions): void => {
   const { table, index, partition, sort, time, settle, key, pageSize } = options ?? {};
   const isName = (text: unknown) => typeof text === "string" && text !== "";
   if (!isName(table)) problems.push(`table is ${JSON.stringify(table)}, and must be a table's name`);
-  if (index !== undefined && !isName(index)) problems.push(`index is ${JSON.stringify(index)}, and must be an index's name`);
+  if (index !== undefined && !isName(index))
+    problems.push(`index is ${JSON.stringify(index)}, and must be an index's name`);
   if (!isName(sort)) problems.push(`sort is ${JSON.stringify(sort)}, and must be the sort key attribute's name`);
   const values = typeof partition === "object" && partition !== null ? Object.values(partition) : [];
   if (values.length !== 1 || !["string", "number"].includes(typeof values[0])) {
-    problems.push(`partition is ${JSON.stringify(partition)}, and must be one attribute with its value, such as { shop: "eu" }`);
+    problems.push(
+      `partition is ${JSON.stringify(partition)}, and must be one attribute with its value, such as { shop: "eu" }`,
+    );
   }
   if (time !== undefined && !times.includes(time)) {
     problems.push(`time is ${JSON.stringify(time)}, and must be one of ${times.join(", ")}`);
   }
   if (settle !== undefined && settle !== 0 && milliseconds(settle) === undefined) {
-    problems.push(`settle is ${JSON.stringify(settle)}, and must be a duration such as "30s" or a number of milliseconds`);
+    problems.push(
+      `settle is ${JSON.stringify(settle)}, and must be a duration such as "30s" or a number of milliseconds`,
+    );
   }
   if (settle !== undefined && settle !== 0 && time === "none") {
     problems.push('settle needs a time in the sort key, and time is "none"');

@@ -43,7 +43,8 @@ export const performSource = async (work: SourceWork, live: LiveRun, run: RunInf
     if (pack.items > 0) live.stage(pack.take());
     return ending;
   };
-  const capped = (bound: string) => done({ outcome: "capped", backlog: `items after the watermark (stopped by ${bound})` });
+  const capped = (bound: string) =>
+    done({ outcome: "capped", backlog: `items after the watermark (stopped by ${bound})` });
 
   /** Packs a page's items; the bound that was reached, if one was. */
   const packPage = async (page: SourcePage<unknown>): Promise<string | undefined> => {
@@ -93,7 +94,9 @@ const defaultPageSize = 1_000;
 const prepareItem = ({ source }: SourceWork, live: LiveRun, cursor: Json, writes: unknown): PreparedWrites => {
   const subject = `${source.name}: process, for the item at cursor ${JSON.stringify(cursor)},`;
   if (!Array.isArray(writes)) {
-    throw new CommitRefusedError(`${subject} must return an array of writes, and returned ${writes === null ? "null" : typeof writes}`);
+    throw new CommitRefusedError(
+      `${subject} must return an array of writes, and returned ${writes === null ? "null" : typeof writes}`,
+    );
   }
   if (writes.length > mostActions) {
     throw new CommitRefusedError(
@@ -105,7 +108,9 @@ const prepareItem = ({ source }: SourceWork, live: LiveRun, cursor: Json, writes
     return live.attempt.store.prepare(writes, cursor);
   } catch (error) {
     if (!(error instanceof CommitRefusedError)) throw error;
-    throw new CommitRefusedError(`${subject} returned what can't be committed: ${error.message}`, error.index, { cause: error });
+    throw new CommitRefusedError(`${subject} returned what can't be committed: ${error.message}`, error.index, {
+      cause: error,
+    });
   }
 };
 
@@ -117,7 +122,13 @@ const readPage = async (
   limit: number,
 ): Promise<SourcePage<unknown>> => {
   const { clock, random, deadline, tables } = live.attempt;
-  const page = await source.read({ after, limit, signal: live.signal, budget: { clock, random, until: deadline }, tables });
+  const page = await source.read({
+    after,
+    limit,
+    signal: live.signal,
+    budget: { clock, random, until: deadline },
+    tables,
+  });
   const items = page.items.slice(0, limit);
   const done = page.done && items.length === page.items.length;
   if (items.length === 0 && !done) {

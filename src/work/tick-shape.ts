@@ -40,7 +40,9 @@ const isWrites = (result: readonly Write[] | TickResult): result is readonly Wri
 
 const cappedAfter = (instant: number, complete: boolean): Ending => ({
   outcome: "capped",
-  backlog: complete ? `ticks after ${tickAt(instant).id}` : `the rest of tick ${tickAt(instant).id}, and those after it`,
+  backlog: complete
+    ? `ticks after ${tickAt(instant).id}`
+    : `the rest of tick ${tickAt(instant).id}, and those after it`,
 });
 
 /** The transactions that a tick's writes make: each keeps the tick's place, and the last completes it. */

@@ -1,0 +1,4 @@
+/** `cronfence/lambda`: jobs as Lambda functions, and the lease for existing middy handlers. */
+export { InvalidEventError } from "./event.ts";
+export { EarlyAnswerError, type FencedContext, type FencedLeaseOptions, fencedLease } from "./fenced-lease.ts";
+export { type LambdaDeps, lambdaHandler } from "./handler.ts";
