@@ -14,6 +14,7 @@ export default defineConfig({
   },
   test: {
     include: ["test/**/*.test.ts"],
+    env: { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true", CRONFENCE_LOG_LEVEL: "warn" },
     testTimeout: 60_000,
     hookTimeout: 30_000,
   },

@@ -13,7 +13,7 @@ import { commitmentLedger } from "./commitment.ts";
 import type { ControlStore, Finish, RunEntry, RunRecord, TickPart } from "./control/control-store.ts";
 import { dryRunStore } from "./control/dry-run.ts";
 import { tally } from "./control/tally.ts";
-import { mostActions, mostActionsWithFinish, noWrites } from "./control/writes.ts";
+import { mostActionsWithFinish, noWrites } from "./control/writes.ts";
 import { tickRange } from "./due-ticks.ts";
 import { CommitRefusedError, hasCode, RunEndedError, RunInterruptedError, RunTimedOutError } from "./errors.ts";
 import type { Json } from "./json.ts";
