@@ -11,6 +11,7 @@ export class Commitment extends Promise<void> {
   /** Somebody has asked for the outcome. */
   observed = false;
 
+  // biome-ignore lint/suspicious/noThenProperty: it is a promise
   override then<A = void, B = never>(
     // biome-ignore lint/suspicious/noConfusingVoidType: as in Promise<void>
     onFulfilled?: ((value: void) => A | PromiseLike<A>) | null,
