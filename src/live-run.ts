@@ -10,17 +10,20 @@
  */
 import { type Attempt, budgetUntil, type Granted } from "./attempt.ts";
 import { commitmentLedger } from "./commitment.ts";
-import type { ControlStore, Finish, RunEntry, RunRecord, TickPart } from "./control/control-store.ts";
+import type { ControlStore, Finish, RunRecord, TickPart } from "./control/control-store.ts";
 import { dryRunStore } from "./control/dry-run.ts";
 import { tally } from "./control/tally.ts";
 import { mostActionsWithFinish, noWrites } from "./control/writes.ts";
 import { tickRange } from "./due-ticks.ts";
-import { CommitRefusedError, hasCode, RunEndedError, RunInterruptedError, RunTimedOutError } from "./errors.ts";
+import { CommitRefusedError, hasCode } from "./errors.ts";
 import type { Json } from "./json.ts";
 import { type RunOutcome, traitsOf } from "./outcome.ts";
+import { recordPredecessors } from "./predecessors.ts";
 import { advance, type Batch, latest, type Progress } from "./progress.ts";
 import { errorOf, isoOf } from "./report.ts";
 import { type Ending, recordOf } from "./run-record.ts";
+import { watchStopping } from "./stopping.ts";
+import { turns } from "./turns.ts";
 
 export type Finished =
   | { readonly kind: "ended"; readonly ending: Ending; readonly record: RunRecord }
@@ -83,65 +86,15 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   let through = trigger.tick === undefined ? undefined : latest(trigger.tick, state.pending);
   let passStartedAt = attempt.startedAt;
 
-  // --- Stopping. `halted` is set once; from then on nothing is sent but the finish.
-  let halted: Error | undefined;
-  let stopping: Ending | undefined;
-  const abort = new AbortController();
-  let resolveStopped: (ending: Ending) => void = () => {};
-  const stopped = new Promise<Ending>((resolve) => {
-    resolveStopped = resolve;
-  });
-  const stop = (outcome: RunOutcome, error: Error) => {
-    if (halted !== undefined) return;
-    halted = error;
-    stopping = { outcome, error };
-    abort.abort(error);
-    resolveStopped(stopping);
-  };
-  const cancelDeadline = Number.isFinite(deadline)
-    ? clock.after(Math.max(0, deadline - clock.now()), () =>
-        stop("timed_out", new RunTimedOutError(spec.name, attempt.runId, deadline - attempt.startedAt)),
-      )
-    : () => {};
-  const interrupt = () => {
-    const reason = String(attempt.interrupt?.reason ?? "asked to stop");
-    stop("interrupted", new RunInterruptedError(spec.name, attempt.runId, reason));
-  };
-  if (attempt.interrupt?.aborted) interrupt();
-  attempt.interrupt?.addEventListener("abort", interrupt, { once: true });
+  const stopping = watchStopping(attempt);
+  const predecessors = recordPredecessors(attempt, store, state.prev);
+  /** How many of them stand on the control item. */
+  let standing = state.prev.length;
+  // One queue for all that touches the control item: a plain update beside a running transaction is refused.
+  const queue = turns();
   const close = (outcome: RunOutcome) => {
-    halted ??= new RunEndedError(spec.name, attempt.runId, outcome);
+    stopping.close(outcome);
     cancelBeat();
-    cancelDeadline();
-    attempt.interrupt?.removeEventListener("abort", interrupt);
-  };
-
-  // --- Predecessors are recorded beside the work; the next commit or the finish takes them off the control item.
-  let prev: readonly RunEntry[] = state.prev;
-  let recorded: readonly RunEntry[] = [];
-  const recordPredecessors = async () => {
-    try {
-      const until = Math.min(deadline, clock.now() + recordingMs);
-      recorded = await store.recordCrashed(spec.name, state.prev, clock.now(), budgetUntil(attempt, until));
-    } catch (error) {
-      log.warn({ error: errorOf(error) }, "predecessors couldn't be recorded; a later run tries again");
-    }
-  };
-  const recording = state.prev.length === 0 ? undefined : recordPredecessors();
-  const unrecorded = () => prev.filter((entry) => !recorded.includes(entry));
-
-  // --- One queue for all that touches the control item: a plain update beside a running transaction is refused.
-  let queue: Promise<unknown> = Promise.resolve();
-  const inTurn = <T>(task: () => Promise<T>): Promise<T> => {
-    const result = queue.then(task);
-    queue = result.catch(() => {});
-    return result;
-  };
-  const idle = async () => {
-    for (let seen: unknown; seen !== queue; ) {
-      seen = queue;
-      await queue;
-    }
   };
 
   // --- The lease is renewed by every commit, and by a heartbeat where none comes.
@@ -152,17 +105,17 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   let cancelBeat = () => {};
   const armBeat = () => {
     cancelBeat();
-    if (halted === undefined) cancelBeat = clock.after(spec.ttlMs / 3, () => void beat());
+    if (stopping.halted === undefined) cancelBeat = clock.after(spec.ttlMs / 3, () => void beat());
   };
   const beat = async () => {
     try {
-      await inTurn(async () => {
+      await queue.take(async () => {
         const renewedMeanwhile = leaseUntil - clock.now() > (spec.ttlMs * 2) / 3;
-        if (halted !== undefined || renewedMeanwhile) return;
+        if (stopping.halted !== undefined || renewedMeanwhile) return;
         await store.renew(lease, prolonged(), budgetUntil(attempt, Math.min(deadline, clock.now() + spec.ttlMs / 3)));
       });
     } catch (error) {
-      if (hasCode(error, "LEASE_LOST")) stop("lease_lost", error as Error);
+      if (hasCode(error, "LEASE_LOST")) stopping.stop("lease_lost", error as Error);
       else log.warn({ error: errorOf(error) }, "the lease couldn't be renewed");
     }
     armBeat();
@@ -174,7 +127,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   let doubted: { readonly batch: Batch; readonly error: unknown } | undefined;
   const send = async (batch: Batch, covers?: number): Promise<void> => {
     if (doubted !== undefined) throw doubted.error;
-    const left = unrecorded();
+    const prev = predecessors.unrecorded;
     const sentAt = clock.now();
     try {
       const result = await store.commit(
@@ -185,21 +138,27 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
           leaseUntil: prolonged(),
           items: progress.items + batch.items,
           ...(covers === undefined ? {} : { covers }),
-          ...(left.length === prev.length ? {} : { prev: left }),
+          ...(prev.length === standing ? {} : { prev }),
         },
         budgetUntil(attempt, deadline),
       );
       seq = result.seq;
       if (result.rejected !== undefined) throw result.rejected;
     } catch (error) {
-      if (hasCode(error, "LEASE_LOST")) stop("lease_lost", error as Error);
+      if (hasCode(error, "LEASE_LOST")) stopping.stop("lease_lost", error as Error);
       if (hasCode(error, "OUTCOME_UNKNOWN")) doubted = { batch, error };
       throw error;
     }
     slowestCommitMs = Math.max(slowestCommitMs, clock.now() - sentAt);
-    prev = left;
+    standing = prev.length;
     progress = advance(progress, batch);
     armBeat();
+  };
+
+  /** A commit that failed without anybody looking: the work isn't done. */
+  const unseenFailure = (): Ending | undefined => {
+    const unseen = commitments.unseen();
+    return unseen && { outcome: "failed", error: unseen.error };
   };
 
   // --- The end.
@@ -220,7 +179,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
       seq,
       record: record(ending, at, { ...end, ...(completed === undefined ? {} : { completed }) }),
       writes: last?.writes ?? noWrites,
-      prev: unrecorded(),
+      prev: predecessors.unrecorded,
       ...(last?.watermark === undefined ? {} : { watermark: last.watermark }),
       ...(last?.tickPart === undefined ? {} : { tickPart: last.tickPart }),
       // A tick never moves back.
@@ -236,7 +195,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
           durationMs: at - attempt.startedAt,
           items: end.items,
         },
-        recorded,
+        predecessors.recorded,
       ),
     };
   };
@@ -244,7 +203,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   /** Sends the finish until the run is known to have ended, or has to go round again. */
   const settle = async (asked: Ending): Promise<Finished> => {
     let ending = asked;
-    await recording;
+    await predecessors.recording;
     for (;;) {
       if (isComplete(ending) && doubted !== undefined) ending = { outcome: "failed", error: doubted.error };
       const complete = isComplete(ending);
@@ -266,7 +225,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
           continue;
         }
         const passMs = clock.now() - passStartedAt;
-        if (rounds && halted === undefined && clock.now() + passMs < deadline) {
+        if (rounds && stopping.halted === undefined && clock.now() + passMs < deadline) {
           await goRound(ending, result.tick);
           return { kind: "again" };
         }
@@ -302,7 +261,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   };
 
   const lost = async (error: Error): Promise<Finished> => {
-    stop("lease_lost", error);
+    stopping.stop("lease_lost", error);
     const ending: Ending = { outcome: "lease_lost", error };
     const kept = record(ending, clock.now(), progress);
     try {
@@ -319,8 +278,8 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     attempt,
     fence: lease.fence,
     dryRun,
-    signal: abort.signal,
-    stopped,
+    signal: stopping.signal,
+    stopped: stopping.stopped,
     get after() {
       return after;
     },
@@ -341,34 +300,33 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     },
     commit: (batch) =>
       commitments.track(
-        inTurn(async () => {
-          if (halted !== undefined) throw halted;
+        queue.take(async () => {
+          if (stopping.halted !== undefined) throw stopping.halted;
           await send(batch);
         }),
       ),
     stage: (batch) => {
-      if (halted !== undefined) throw halted;
-      if (staged !== undefined)
+      if (stopping.halted !== undefined) throw stopping.halted;
+      if (staged !== undefined) {
         throw new CommitRefusedError("a last batch is already kept for the end of this run, which takes one");
+      }
       staged = batch;
     },
     finish: async (asked) => {
       // Work that failed doesn't get commits through that it never waited for; work that is done does.
       if (!isComplete(asked)) close(asked.outcome);
-      await idle();
-      const unseen = commitments.unseen();
-      const ending = !isComplete(asked)
-        ? asked
-        : (stopping ?? (unseen ? { outcome: "failed" as const, error: unseen.error } : asked));
-      const finished = await inTurn(() =>
-        ending.outcome === "lease_lost" ? lost(ending.error as Error) : settle(ending),
-      ).catch((error) => {
+      await queue.idle();
+      const ending = isComplete(asked) ? (stopping.ending ?? unseenFailure() ?? asked) : asked;
+      try {
+        const isLost = ending.outcome === "lease_lost";
+        const finished = await queue.take(() => (isLost ? lost(ending.error as Error) : settle(ending)));
+        if (finished.kind === "ended") close(finished.ending.outcome);
+        else armBeat();
+        return finished;
+      } catch (error) {
         close(ending.outcome);
         throw error;
-      });
-      if (finished.kind === "ended") close(finished.ending.outcome);
-      else armBeat();
-      return finished;
+      }
     },
   };
 };
@@ -377,6 +335,3 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
 const isComplete = ({ outcome }: Ending): boolean => outcome === "dry_run" || traitsOf(outcome).streak === "reset";
 
 const nothing: Batch = { writes: noWrites, items: 0 };
-
-/** Recording what predecessors left behind takes a request each; a finish doesn't wait longer than this for it. */
-const recordingMs = 10_000;
