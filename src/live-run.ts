@@ -203,6 +203,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   /** Sends the finish until the run is known to have ended, or has to go round again. */
   const settle = async (asked: Ending): Promise<Finished> => {
     let ending = asked;
+    let behind: number | undefined;
     await predecessors.recording;
     for (;;) {
       if (isComplete(ending) && doubted !== undefined) ending = { outcome: "failed", error: doubted.error };
@@ -216,6 +217,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
         const result = await store.finish(lease, request, budgetUntil(attempt, attempt.end));
         if (result.kind === "finished") {
           const { outcome } = result;
+          if (behind !== undefined) await startAnother(behind);
           return { kind: "ended", ending: { ...ending, outcome }, record: { ...request.record, outcome } };
         }
         if (result.kind === "late_commit") {
@@ -230,7 +232,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
           return { kind: "again" };
         }
         ending = { ...ending, outcome: "capped", backlog: `tick ${isoOf(result.tick)}, queued behind this run` };
-        await startAnother(result.tick);
+        behind = result.tick;
       } catch (error) {
         if (hasCode(error, "LEASE_LOST")) return lost(error as Error);
         if (hasCode(error, "OUTCOME_UNKNOWN") && doubted === undefined) throw error;
