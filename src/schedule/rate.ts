@@ -58,6 +58,14 @@ export function rate(expression: string, options: RateOptions = {}): Schedule {
   };
 }
 
+/** The interval of a rate schedule as EventBridge writes it inside the parentheses: "5 minutes". */
+export const rateText = (schedule: Schedule): string =>
+  schedule.source
+    .replace(/[()]|\brate\b/gi, " ")
+    .trim()
+    .replace(/\s+/, " ")
+    .toLowerCase();
+
 /** The interval of `expression`, in milliseconds. */
 function readRate(expression: string): number {
   const refuse = (reason: string, position: number): never => {

@@ -58,8 +58,11 @@ export function zoneNamed(name: string): Zone {
 const chunkMs = 28 * dayMs;
 
 function readZone(name: string): Zone {
-  const format = new Intl.DateTimeFormat("en-US", { timeZone: name, timeZoneName: "longOffset", hour: "numeric" });
-  const offsetAt = (instant: number): number => readOffset(format.format(instant));
+  let format: Intl.DateTimeFormat | undefined;
+  const offsetAt = (instant: number): number => {
+    format ??= new Intl.DateTimeFormat("en-US", { timeZone: name, timeZoneName: "longOffset", hour: "numeric" });
+    return readOffset(format.format(instant));
+  };
   const chunks = new Map<number, Chunk>();
   const chunkOf = (index: number): Chunk => {
     let chunk = chunks.get(index);

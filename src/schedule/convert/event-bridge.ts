@@ -5,6 +5,7 @@
 
 import type { Expression } from "../expression.ts";
 import { type SpecialDay, writeSpecialDay } from "../field.ts";
+import { rateText } from "../rate.ts";
 import type { Schedule } from "../schedule.ts";
 import {
   type Conversion,
@@ -29,8 +30,7 @@ export function toEventBridge(schedule: Schedule, options: ConversionOptions = {
   const converted = { ok: true, zone: schedule.zone, wildcard: schedule.wildcard } as const;
   const warnings = warningsFor(schedule, rule, options);
   if (schedule.kind === "rate") {
-    const text = schedule.source.trim();
-    const expression = text.startsWith("rate") ? text : `rate(${text})`;
+    const expression = `rate(${rateText(schedule)})`;
     // https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#rate-based
     return {
       ...converted,

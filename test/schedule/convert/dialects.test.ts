@@ -96,6 +96,7 @@ describe("a conversion", () => {
 
   it("emits the canonical zone, and writes a bare rate in full", () => {
     expect(toEventBridge(cron("0 9 * * *", { zone: "us/eastern" }))).toMatchObject({ zone: "America/New_York" });
+    expect(toEventBridge(rate(" Rate( 1   Hour ) "))).toMatchObject({ expression: "rate(1 hour)" });
     expect(toEventBridge(rate("5 minutes"))).toMatchObject({ expression: "rate(5 minutes)", zone: "UTC" });
   });
 });
