@@ -3,6 +3,7 @@
  * policy says. An attempt that isn't granted the lease ends here, as a value.
  */
 import { randomUUID } from "node:crypto";
+import type { CatchUpPolicy } from "./catch-up.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { checkTtl } from "./control/connection.ts";
 import type { AcquireResult, Budget, ControlState, ControlStore, Lease } from "./control/control-store.ts";
@@ -26,6 +27,7 @@ export interface LeaseSpec {
   readonly ttlMs: number;
   readonly skewMs: number;
   readonly overlap: OverlapPolicy;
+  readonly catchUp: CatchUpPolicy;
   /** The job is configured not to write: it takes the lease and is recorded, and writes nothing else. */
   readonly dryRun: boolean;
 }
@@ -191,6 +193,8 @@ const tryAcquire = (attempt: Attempt, takeover?: { fence: number }): Promise<Acq
       skewMs: spec.skewMs,
       ...(trigger.tick === undefined ? {} : { tick: trigger.tick }),
       ...(takeover === undefined ? {} : { takeover }),
+      // The first tick of a job that is to begin at an instant is that instant, if it is one.
+      ...(spec.catchUp.startAt === undefined ? {} : { since: spec.catchUp.startAt - 1 }),
     },
     acquireBudget(attempt),
   );

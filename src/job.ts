@@ -1,16 +1,17 @@
 /**
- * A job: a named piece of scheduled work, defined once in code. `defineJob` is the one place where its options are
- * checked; everything behind it trusts them.
+ * A job: a named piece of scheduled work, defined once in code. its options are checked here and nowhere else
+ * (job-options.ts): everything behind trusts them.
  */
-import * as z from "zod/mini";
 import type { LeaseSpec, OverlapPolicy } from "./attempt.ts";
+import type { CatchUp } from "./catch-up.ts";
+import { type Clock, systemClock } from "./clock.ts";
 import type { Write } from "./control/writes.ts";
 import { type Duration, milliseconds } from "./duration.ts";
 import { InvalidOptionsError } from "./errors.ts";
+import { readOptions } from "./job-options.ts";
 import type { Json } from "./json.ts";
 import type { Run, RunInfo, Tick, TickRun } from "./run-context.ts";
-import type { Schedule } from "./schedule/index.ts";
-import { unknownOption } from "./unknown-option.ts";
+import { calendar, type Exception, lintSchedule, type Schedule, withCalendar } from "./schedule/index.ts";
 import type { Source } from "./work/source.ts";
 
 /** Where a run stops with work left: it ends as `capped`, and the next run goes on from there. */
@@ -41,6 +42,28 @@ export interface JobOptions {
    */
   readonly skew?: Duration;
   /**
+   * Removes ticks: dates ("2026-12-25"), ranges ("2026-12-24..2026-12-27"), freezes ({ from, to }) and calendars. A removed
+   * tick isn't owed, and isn't missed.
+   */
+  readonly except?: readonly Exception[];
+  /**
+   * Spreads starts over this long after each tick, stable per job name. Lateness within it isn't lateness.
+   * @default 0
+   */
+  readonly jitter?: Duration;
+  /** The minute that the schedule names is meant: no warning about minute 0. @default false */
+  readonly exact?: boolean;
+  /**
+   * The first tick that may be owed, for a job that should catch up from a past instant or begin at a later one. ISO 8601.
+   * @default when the job is first known to the control table: no flood of old ticks
+   */
+  readonly startAt?: string;
+  /**
+   * A tick that would start later than this after its time (and the jitter) is left out and recorded as missed.
+   * @default no limit
+   */
+  readonly startWithin?: Duration;
+  /**
    * What a tick does that is delivered while another run holds the lease. `queue`: the holder goes round once more for
    * it. `skip`: it stays owed, and the next run covers it. `takeover`: the holder is fenced out.
    * @default "queue"
@@ -64,6 +87,14 @@ export interface TickResult {
 }
 
 interface TickWork<Watermark extends Json> {
+  /**
+   * What becomes of ticks that were missed. `all`: each is done, oldest first. `latest`: only the newest (`maxTicks` of
+   * them), and the others are recorded as skipped. `none`: only ticks that were delivered are done.
+   * @default "all"
+   */
+  readonly catchUp?: CatchUp;
+  /** The most ticks that one run does; the rest stays owed. @default no limit, and 1 with catchUp "latest" */
+  readonly maxTicks?: number;
   /**
    * Called for each due tick, oldest first; the writes it returns are committed with that tick.
    * For more than 99 writes it must return the same ones in the same order when it is called again for the same tick.
@@ -96,9 +127,16 @@ export type Work =
 /** A job that has been checked. */
 export interface Job extends LeaseSpec {
   readonly timeoutMs: number;
+  readonly jitterMs: number;
   readonly work: Work;
   /** What is allowed, but seldom meant. */
   readonly warnings: readonly string[];
+}
+
+/** What a definition is checked with. */
+export interface DefineDeps {
+  /** The present, from which the schedule's next two years are looked at. @default the machine's clock */
+  readonly clock?: Clock;
 }
 
 /**
@@ -115,115 +153,83 @@ export interface Job extends LeaseSpec {
  * });
  * ```
  */
-export function defineJob<Item>(options: JobOptions & SourceWork<Item>): Job;
-export function defineJob<Watermark extends Json = Json>(options: JobOptions & TickWork<Watermark>): Job;
-export function defineJob<Watermark extends Json = Json>(options: JobOptions & RunWork<Watermark>): Job;
-export function defineJob(options: JobOptions & Partial<RunWork<Json> & TickWork<Json> & SourceWork<unknown>>): Job {
+export function defineJob<Item>(options: JobOptions & SourceWork<Item>, deps?: DefineDeps): Job;
+export function defineJob<Watermark extends Json = Json>(
+  options: JobOptions & TickWork<Watermark>,
+  deps?: DefineDeps,
+): Job;
+export function defineJob<Watermark extends Json = Json>(
+  options: JobOptions & RunWork<Watermark>,
+  deps?: DefineDeps,
+): Job;
+export function defineJob(
+  options: JobOptions & Partial<RunWork<Json> & TickWork<Json> & SourceWork<unknown>>,
+  { clock = systemClock }: DefineDeps = {},
+): Job {
   const subject = `job ${JSON.stringify((options as { name?: unknown } | undefined)?.name ?? "(no name)")}`;
-  const problems: string[] = [];
-  const given: Record<string, unknown> = isRecord(options) ? options : {};
-  if (!isRecord(options)) problems.push(`options must be an object, not ${show(options)}`);
-  for (const key of Object.keys(given)) if (!known.includes(key)) problems.push(unknownOption(key, known));
-  const parsed = optionsSchema.safeParse(given);
-  for (const issue of parsed.error?.issues ?? []) {
-    const path = issue.path.join(".");
-    const unknownKeys = issue.code === "unrecognized_keys" ? issue.keys : [];
-    for (const key of unknownKeys) problems.push(unknownOption(`${path}.${key}`, Object.keys(limitShape)));
-    if (unknownKeys.length > 0) continue;
-    problems.push(
-      `${path} is ${show(at(given, issue.path))}, and must be ${allowed[issue.path[0] as keyof typeof shape]}`,
+  const { name, overlap, limit, dryRun, except, exact, startAt, startWithin, maxTicks, ...rest } = readOptions(
+    subject,
+    options,
+  );
+  const timeoutMs = milliseconds(rest.timeout) as number;
+  const ttlMs = milliseconds(rest.ttl ?? "30s") as number;
+  const skewMs = milliseconds(rest.skew ?? "10s") as number;
+  const jitterMs = rest.jitter === undefined ? 0 : (milliseconds(rest.jitter) as number);
+  const schedule = scheduleOf(subject, options.schedule, except);
+  const warnings: string[] = [];
+  if (schedule !== undefined) {
+    const from = clock.now();
+    const found = lintSchedule({ schedule, from, timeoutMs, jitterMs, ...(exact === undefined ? {} : { exact }) });
+    if (found.errors.length > 0) throw new InvalidOptionsError(subject, found.errors);
+    warnings.push(...found.warnings);
+  }
+  if (ttlMs + skewMs >= firstRetryMs) {
+    warnings.push(
+      `ttl + skew is ${ttlMs + skewMs} ms, and should be less than ${firstRetryMs} ms: ` +
+        "Lambda's first retry comes after a minute, and would find a crashed run's lease still held",
     );
   }
-  problems.push(...shapeProblems(given));
-  if (parsed.data === undefined || problems.length > 0) throw new InvalidOptionsError(subject, problems);
-
-  const { name, overlap, limit, dryRun } = parsed.data;
-  const timeoutMs = milliseconds(parsed.data.timeout) as number;
-  const ttlMs = milliseconds(parsed.data.ttl ?? "30s") as number;
-  const skewMs = milliseconds(parsed.data.skew ?? "10s") as number;
-  const { schedule } = options;
-  const warnings =
-    ttlMs + skewMs < firstRetryMs
-      ? []
-      : [
-          `ttl + skew is ${ttlMs + skewMs} ms, and should be less than ${firstRetryMs} ms: ` +
-            "Lambda's first retry comes after a minute, and would find a crashed run's lease still held",
-        ];
   return {
     name,
     ...(schedule === undefined ? {} : { schedule }),
     timeoutMs,
     ttlMs,
     skewMs,
+    jitterMs,
     overlap: overlap ?? "queue",
+    catchUp: {
+      catchUp: rest.catchUp ?? "all",
+      ...(maxTicks === undefined ? {} : { maxTicks }),
+      ...(startAt === undefined ? {} : { startAt: Date.parse(startAt) }),
+      ...(startWithin === undefined ? {} : { startWithinMs: (milliseconds(startWithin) as number) + jitterMs }),
+    },
     dryRun: dryRun ?? process.env.CRONFENCE_DRY_RUN === "1",
     work: workOf(options, (limit ?? {}) as Limit),
     warnings,
   };
 }
 
+/** The schedule without what `except` removes. */
+const scheduleOf = (
+  subject: string,
+  schedule: Schedule | undefined,
+  except: readonly Exception[] | undefined,
+): Schedule | undefined => {
+  if (schedule === undefined || except === undefined) return schedule;
+  try {
+    return withCalendar(schedule, calendar(except));
+  } catch (error) {
+    if (!(error instanceof InvalidOptionsError)) throw error;
+    throw new InvalidOptionsError(
+      subject,
+      error.problems.map((problem) => `except: ${problem}`),
+      { cause: error },
+    );
+  }
+};
+
 /** https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html */
 const firstRetryMs = 60_000;
-
-const isSchedule = (value: unknown) =>
-  isRecord(value) && typeof value.next === "function" && typeof value.between === "function";
-const isSource = (value: unknown) => isRecord(value) && typeof value.read === "function";
-const isDuration = (value: unknown) => milliseconds(value) !== undefined;
-const isFunction = (value: unknown) => typeof value === "function";
-
-const duration = z.custom<Duration>(isDuration);
-const count = z.optional(z.int().check(z.gte(1)));
-const limitShape = { items: count, pages: count, transactions: count };
-const shape = {
-  name: z.string().check(z.regex(/^[A-Za-z0-9_-]{1,64}$/)),
-  schedule: z.optional(z.custom<Schedule>(isSchedule)),
-  timeout: duration,
-  ttl: z.optional(duration),
-  skew: z.optional(duration),
-  overlap: z.optional(z.enum(["queue", "skip", "takeover"])),
-  dryRun: z.optional(z.boolean()),
-  limit: z.optional(z.strictObject(limitShape)),
-  run: z.optional(z.custom(isFunction)),
-  tick: z.optional(z.custom(isFunction)),
-  process: z.optional(z.custom(isFunction)),
-  source: z.optional(z.custom(isSource)),
-};
-const known = Object.keys(shape);
-const optionsSchema = z.object(shape);
-
-const aDuration = 'a duration such as "30s" or "4m", or a number of milliseconds, more than 0';
-const allowed: Record<keyof typeof shape, string> = {
-  name: "a name of letters, digits, - and _, at most 64 characters",
-  schedule: "a schedule made by cron(…) or rate(…)",
-  timeout: aDuration,
-  ttl: aDuration,
-  skew: aDuration,
-  overlap: '"queue", "skip" or "takeover"',
-  dryRun: "true or false",
-  limit: "an object with items, pages or transactions, each a whole number of at least 1",
-  run: "a function",
-  tick: "a function",
-  process: "a function",
-  source: "a source such as queryAfter(…)",
-};
-
-const shapeProblems = (given: Record<string, unknown>): string[] => {
-  const shapes = ["run", "tick", "source"].filter((key) => given[key] !== undefined);
-  const problems: string[] = [];
-  if (shapes.length !== 1) {
-    problems.push(
-      `exactly one of run, tick, or source with process says what the job does, and ${shapes.length === 0 ? "none" : shapes.join(" and ")} is given`,
-    );
-  }
-  if ((given.source === undefined) !== (given.process === undefined)) {
-    problems.push(
-      `source and process belong together, and only ${given.source === undefined ? "process" : "source"} is given`,
-    );
-  }
-  if (given.limit !== undefined && given.source === undefined)
-    problems.push("limit is for jobs with a source, and there is none");
-  return problems;
-};
 
 const workOf = (options: Partial<RunWork<Json> & TickWork<Json> & SourceWork<unknown>>, limit: Limit): Work => {
   const { run, tick, source, process } = options;
@@ -235,17 +241,4 @@ const workOf = (options: Partial<RunWork<Json> & TickWork<Json> & SourceWork<unk
     process: process as SourceWork<unknown>["process"],
     limit,
   };
-};
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
-  path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | undefined)?.[key], value);
-
-const show = (value: unknown): string => {
-  if (value === undefined) return "missing";
-  if (typeof value === "function") return "a function";
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 };

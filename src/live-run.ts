@@ -9,12 +9,12 @@
  * here only decide how soon work stops or resumes.
  */
 import { type Attempt, budgetUntil, type Granted } from "./attempt.ts";
+import { planTicks, type TickPlan } from "./catch-up.ts";
 import { commitmentLedger } from "./commitment.ts";
 import type { ControlStore, Finish, RunRecord, TickPart } from "./control/control-store.ts";
 import { dryRunStore } from "./control/dry-run.ts";
 import { tally } from "./control/tally.ts";
 import { mostActionsWithFinish, noWrites } from "./control/writes.ts";
-import { tickRange } from "./due-ticks.ts";
 import { CommitRefusedError, hasCode } from "./errors.ts";
 import type { Json } from "./json.ts";
 import { type RunOutcome, traitsOf } from "./outcome.ts";
@@ -37,10 +37,9 @@ export interface LiveRun {
   readonly signal: AbortSignal;
   /** Resolves when the run must end now, whatever the work does: its deadline, an interrupt, or the lease lost. */
   readonly stopped: Promise<Ending>;
-  /** The ticks of this pass lie after this instant… */
-  readonly after: number;
-  /** …up to this one; `undefined` for a manual run that covers none. */
+  /** The latest tick that the run covers, and what this pass does; `undefined` for a manual run that covers none. */
   readonly through: number | undefined;
+  readonly plan: TickPlan | undefined;
   /** As of the last commit. */
   readonly watermark: Json | undefined;
   /** A tick that an earlier run left half done. */
@@ -81,9 +80,19 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   let slowestCommitMs = 0;
   let staged: Batch | undefined;
 
-  const firstAfter = state.tick ?? state.since;
-  let after = firstAfter;
   let through = trigger.tick === undefined ? undefined : latest(trigger.tick, state.pending);
+  const planFrom = (after: number, delivered: readonly (number | undefined)[]): TickPlan | undefined =>
+    through === undefined
+      ? undefined
+      : planTicks(spec.schedule, spec.catchUp, {
+          after,
+          through,
+          delivered: delivered.filter((tick) => tick !== undefined),
+          now: clock.now(),
+        });
+  let plan = planFrom(state.tick ?? state.since, [trigger.tick, state.pending]);
+  /** What earlier passes of this run have settled. */
+  let settled: Pick<TickPlan, "range" | "skipped"> | undefined;
   let passStartedAt = attempt.startedAt;
 
   const stopping = watchStopping(attempt);
@@ -162,13 +171,16 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   };
 
   // --- The end.
-  const record = (ending: Ending, at: number, end: Progress): RunRecord =>
-    recordOf(attempt, lease, state, {
+  const record = (ending: Ending, at: number, end: Progress): RunRecord => {
+    const all = plan === undefined ? settled : settled === undefined ? plan : joinPlans(settled, plan);
+    return recordOf(attempt, lease, state, {
       ...ending,
       at,
       progress: end,
-      ticks: through === undefined ? undefined : tickRange(spec.schedule, firstAfter, through),
+      ticks: all?.range,
+      skipped: isComplete(ending) ? (all?.skipped ?? []) : (settled?.skipped ?? []),
     });
+  };
 
   const finishOf = (ending: Ending, last: Batch | undefined): Finish => {
     const at = clock.now();
@@ -249,8 +261,10 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     const completes = latest(staged?.tick, ending.completes);
     await send({ ...(staged ?? nothing), ...(completes === undefined ? {} : { tick: completes }) }, tick);
     staged = undefined;
-    after = through ?? after;
+    if (plan !== undefined) settled = settled === undefined ? plan : joinPlans(settled, plan);
+    const after = completes ?? tick - 1;
     through = tick;
+    plan = planFrom(after, [tick]);
     passStartedAt = clock.now();
   };
 
@@ -282,11 +296,11 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     dryRun,
     signal: stopping.signal,
     stopped: stopping.stopped,
-    get after() {
-      return after;
-    },
     get through() {
       return through;
+    },
+    get plan() {
+      return plan;
     },
     get watermark() {
       return progress.watermark;
@@ -335,5 +349,13 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
 
 /** The work was done as far as it was meant to be. */
 const isComplete = ({ outcome }: Ending): boolean => outcome === "dry_run" || traitsOf(outcome).streak === "reset";
+
+const joinPlans = (
+  one: Pick<TickPlan, "range" | "skipped">,
+  other: Pick<TickPlan, "range" | "skipped">,
+): Pick<TickPlan, "range" | "skipped"> => ({
+  range: { from: one.range.from, through: other.range.through, count: one.range.count + other.range.count },
+  skipped: [...one.skipped, ...other.skipped],
+});
 
 const nothing: Batch = { writes: noWrites, items: 0 };

@@ -1,6 +1,6 @@
 /** What is kept of a run. */
 import type { Attempt } from "./attempt.ts";
-import type { ControlState, Lease, RunRecord, TickRange } from "./control/control-store.ts";
+import type { ControlState, Lease, RunRecord, SkippedTicks, TickRange } from "./control/control-store.ts";
 import type { RunOutcome } from "./outcome.ts";
 import type { Progress } from "./progress.ts";
 import { errorOf } from "./report.ts";
@@ -20,7 +20,12 @@ export const recordOf = (
   { spec, trigger, runId, startedAt, version }: Attempt,
   { owner, fence }: Lease,
   state: ControlState,
-  ended: Ending & { readonly at: number; readonly ticks: TickRange | undefined; readonly progress: Progress },
+  ended: Ending & {
+    readonly at: number;
+    readonly ticks: TickRange | undefined;
+    readonly skipped: readonly SkippedTicks[];
+    readonly progress: Progress;
+  },
 ): RunRecord => {
   const { progress, ticks, at } = ended;
   const nextTick = spec.schedule?.next(Math.max(at, ticks?.through ?? at));
@@ -36,6 +41,7 @@ export const recordOf = (
     items: progress.items,
     commits: progress.commits,
     ...(ticks === undefined ? {} : { ticks }),
+    ...(ended.skipped.length === 0 ? {} : { skipped: ended.skipped }),
     ...(progress.completed === undefined ? {} : { completed: progress.completed }),
     ...(trigger.requestId === undefined ? {} : { requestId: trigger.requestId }),
     ...(trigger.reason === undefined ? {} : { reason: trigger.reason }),

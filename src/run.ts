@@ -41,11 +41,14 @@ export const runJob = async (job: Job, trigger: Trigger, deps: RunDeps = {}): Pr
 
 /** How the work ended, with the tick that is complete by it. */
 const performed = async (job: Job, live: LiveRun): Promise<Ending> => {
+  const { plan } = live;
+  const completes = plan === undefined ? {} : { completes: plan.range.through };
   try {
+    // All that was due may have been skipped; without a plan a person asked for a run that covers no tick.
+    if (plan !== undefined && plan.ticks.length === 0) return { outcome: "succeeded", ...completes };
     const ending = await perform(job.work, live);
-    // A tick job's own commits say which ticks are complete.
-    const { through } = live;
-    return job.work.shape === "tick" || through === undefined ? ending : { ...ending, completes: through };
+    // A tick job that stopped early has completed what its own commits say.
+    return job.work.shape === "tick" && ending.outcome === "capped" ? ending : { ...ending, ...completes };
   } catch (error) {
     return { outcome: "failed", error };
   }

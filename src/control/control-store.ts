@@ -190,6 +190,15 @@ export interface TickRange {
   readonly count: number;
 }
 
+/** Ticks that were due and that a run settled without doing them. */
+export interface SkippedTicks extends TickRange {
+  /**
+   * `calendar`: removed by an exception. `before startAt`: from before the job began. `startWithin`: too late to be any
+   * use. `catchUp`: missed, and the job doesn't make up for it.
+   */
+  readonly reason: "calendar" | "before startAt" | "startWithin" | "catchUp";
+}
+
 /** One run as it is kept. Instants are in milliseconds since the epoch. */
 export interface RunRecord {
   readonly job: string;
@@ -205,6 +214,8 @@ export interface RunRecord {
   readonly startedAt: number;
   readonly endedAt: number;
   readonly ticks?: TickRange;
+  /** Those of them that were left out. */
+  readonly skipped?: readonly SkippedTicks[];
   /** The job's last completed tick when the run ended. */
   readonly completed?: number;
   readonly items: number;

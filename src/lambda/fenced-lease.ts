@@ -9,6 +9,7 @@
 import type { MiddlewareObj, Request } from "@middy/core";
 import type { Context } from "aws-lambda";
 import { acquireLease, type LeaseSpec, type OverlapPolicy, openAttempt } from "../attempt.ts";
+import { everyTick } from "../catch-up.ts";
 import { dynamoStore } from "../control/dynamo-store.ts";
 import { type Duration, milliseconds } from "../duration.ts";
 import { CronfenceError, InvalidOptionsError } from "../errors.ts";
@@ -105,7 +106,11 @@ const lifecycleOf = (live: LiveRun, ending: () => Ending): Lifecycle => {
   live.stopped.then(end).catch(() => {});
   return {
     ended: () => report !== undefined,
-    succeed: () => end({ ...ending(), ...(live.through === undefined ? {} : { completes: live.through }) }),
+    succeed: () =>
+      end({
+        ...ending(),
+        ...(live.through === undefined ? {} : { completes: live.plan?.range.through ?? live.through }),
+      }),
     fail: (error) => end({ outcome: "failed", error }),
   };
 };
@@ -182,6 +187,7 @@ const specOf = (options: FencedLeaseOptions): LeaseSpec => {
     ttlMs: milliseconds(ttl) as number,
     skewMs: milliseconds(skew) as number,
     overlap,
+    catchUp: everyTick,
     dryRun: process.env.CRONFENCE_DRY_RUN === "1",
     ...(timeout === undefined ? {} : { timeoutMs: milliseconds(timeout) as number }),
     ...(schedule === undefined ? {} : { schedule }),

@@ -3,7 +3,6 @@
  * A tick of more than one transaction's writes keeps its place on the control item, and is resumed there.
  */
 import { mostActions, type Write } from "../control/writes.ts";
-import { dueTicks } from "../due-ticks.ts";
 import { TickChangedError } from "../errors.ts";
 import type { TickResult, Work } from "../job.ts";
 import type { LiveRun } from "../live-run.ts";
@@ -17,12 +16,12 @@ export const performTicks = async (
   live: LiveRun,
   run: TickRun,
 ): Promise<Ending> => {
-  const { attempt, through, after } = live;
-  if (through === undefined) return { outcome: "succeeded" };
-  for (const instant of dueTicks(attempt.spec.schedule, after, through)) {
+  const { plan } = live;
+  const last = plan?.ticks.at(-1);
+  for (const instant of plan?.ticks ?? []) {
     const batches = batchesOf(live, instant, resultOf(await work(tickAt(instant), run)));
     for (const batch of batches) {
-      if (batch.tick === through) {
+      if (batch.tick !== undefined && instant === last) {
         live.stage(batch);
         continue;
       }
@@ -30,7 +29,8 @@ export const performTicks = async (
       if (outOfTime(live)) return cappedAfter(instant, batch.tick !== undefined);
     }
   }
-  return { outcome: "succeeded" };
+  const owed = plan?.owed ?? 0;
+  return owed === 0 ? { outcome: "succeeded" } : { outcome: "capped", backlog: `${owed} ticks (stopped by maxTicks)` };
 };
 
 const resultOf = (result: readonly Write[] | TickResult | undefined): TickResult =>

@@ -1,0 +1,126 @@
+/** The check of a job's options: everything that can't be accepted, at once, each with its value and what is allowed. */
+import * as z from "zod/mini";
+import { type Duration, milliseconds } from "./duration.ts";
+import { InvalidOptionsError } from "./errors.ts";
+import type { Exception, Schedule } from "./schedule/index.ts";
+import { unknownOption } from "./unknown-option.ts";
+
+/** @throws InvalidOptionsError */
+export const readOptions = (subject: string, options: unknown): z.infer<typeof optionsSchema> => {
+  const problems: string[] = [];
+  const given: Record<string, unknown> = isRecord(options) ? options : {};
+  if (!isRecord(options)) problems.push(`options must be an object, not ${show(options)}`);
+  for (const key of Object.keys(given)) if (!known.includes(key)) problems.push(unknownOption(key, known));
+  const parsed = optionsSchema.safeParse(given);
+  for (const issue of parsed.error?.issues ?? []) {
+    const path = issue.path.join(".");
+    const unknownKeys = issue.code === "unrecognized_keys" ? issue.keys : [];
+    for (const key of unknownKeys) problems.push(unknownOption(`${path}.${key}`, Object.keys(limitShape)));
+    if (unknownKeys.length > 0) continue;
+    const must = allowed[issue.path[0] as keyof typeof shape];
+    problems.push(`${path} is ${show(at(given, issue.path))}, and must be ${must}`);
+  }
+  problems.push(...shapeProblems(given));
+  if (parsed.data === undefined || problems.length > 0) throw new InvalidOptionsError(subject, problems);
+  return parsed.data;
+};
+
+const isSchedule = (value: unknown) =>
+  isRecord(value) && typeof value.next === "function" && typeof value.between === "function";
+const isSource = (value: unknown) => isRecord(value) && typeof value.read === "function";
+const isDuration = (value: unknown) => milliseconds(value) !== undefined;
+const isInstant = (value: unknown) =>
+  typeof value === "string" && /T.*(Z|[+-]\d{2}:?\d{2})$/.test(value) && Number.isFinite(Date.parse(value));
+const isFunction = (value: unknown) => typeof value === "function";
+
+const duration = z.custom<Duration>(isDuration);
+const count = z.optional(z.int().check(z.gte(1)));
+const limitShape = { items: count, pages: count, transactions: count };
+const shape = {
+  name: z.string().check(z.regex(/^[A-Za-z0-9_-]{1,64}$/)),
+  schedule: z.optional(z.custom<Schedule>(isSchedule)),
+  timeout: duration,
+  ttl: z.optional(duration),
+  skew: z.optional(duration),
+  overlap: z.optional(z.enum(["queue", "skip", "takeover"])),
+  dryRun: z.optional(z.boolean()),
+  limit: z.optional(z.strictObject(limitShape)),
+  run: z.optional(z.custom(isFunction)),
+  except: z.optional(z.custom<readonly Exception[]>(Array.isArray)),
+  jitter: z.optional(duration),
+  exact: z.optional(z.boolean()),
+  startAt: z.optional(z.custom<string>(isInstant)),
+  startWithin: z.optional(duration),
+  catchUp: z.optional(z.enum(["all", "latest", "none"])),
+  maxTicks: count,
+  tick: z.optional(z.custom(isFunction)),
+  process: z.optional(z.custom(isFunction)),
+  source: z.optional(z.custom(isSource)),
+};
+const known = Object.keys(shape);
+const optionsSchema = z.object(shape);
+
+const aDuration = 'a duration such as "30s" or "4m", or a number of milliseconds, more than 0';
+const allowed: Record<keyof typeof shape, string> = {
+  name: "a name of letters, digits, - and _, at most 64 characters",
+  schedule: "a schedule made by cron(…) or rate(…)",
+  timeout: aDuration,
+  ttl: aDuration,
+  skew: aDuration,
+  overlap: '"queue", "skip" or "takeover"',
+  dryRun: "true or false",
+  limit: "an object with items, pages or transactions, each a whole number of at least 1",
+  except: 'a list of dates ("2026-12-25"), ranges ("2026-12-24..2026-12-27"), freezes ({ from, to }) and calendars',
+  jitter: aDuration,
+  exact: "true or false",
+  startAt: 'an ISO 8601 instant with an offset, such as "2026-03-01T00:00:00Z"',
+  startWithin: aDuration,
+  catchUp: '"all", "latest" or "none"',
+  maxTicks: "a whole number of at least 1",
+  run: "a function",
+  tick: "a function",
+  process: "a function",
+  source: "a source such as queryAfter(…)",
+};
+
+const shapeProblems = (given: Record<string, unknown>): string[] => {
+  const shapes = ["run", "tick", "source"].filter((key) => given[key] !== undefined);
+  const problems: string[] = [];
+  if (shapes.length !== 1) {
+    problems.push(
+      `exactly one of run, tick, or source with process says what the job does, and ${shapes.length === 0 ? "none" : shapes.join(" and ")} is given`,
+    );
+  }
+  if ((given.source === undefined) !== (given.process === undefined)) {
+    problems.push(
+      `source and process belong together, and only ${given.source === undefined ? "process" : "source"} is given`,
+    );
+  }
+  for (const key of ["catchUp", "maxTicks"]) {
+    if (given[key] !== undefined && given.tick === undefined) {
+      problems.push(
+        `${key} is for jobs with a tick function, and there is none: other work does all that is due at once`,
+      );
+    }
+  }
+  for (const key of ["except", "startAt", "startWithin", "jitter", "exact"]) {
+    if (given[key] !== undefined && given.schedule === undefined)
+      problems.push(`${key} is for jobs with a schedule, and there is none`);
+  }
+  if (given.limit !== undefined && given.source === undefined)
+    problems.push("limit is for jobs with a source, and there is none");
+  return problems;
+};
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | undefined)?.[key], value);
+
+const show = (value: unknown): string => {
+  if (value === undefined) return "missing";
+  if (typeof value === "function") return "a function";
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+};
