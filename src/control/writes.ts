@@ -8,9 +8,9 @@ import type { AttributeValue, TransactWriteItem } from "@aws-sdk/client-dynamodb
 import { marshall, type NativeAttributeValue } from "@aws-sdk/util-dynamodb";
 import { CommitRefusedError } from "../errors.ts";
 import { type Json, notJson } from "../json.ts";
-import { encodeWatermark, type Item } from "./items.ts";
 
 type Values = Record<string, NativeAttributeValue>;
+type Item = Record<string, AttributeValue>;
 
 interface Conditional {
   readonly ConditionExpression?: string | undefined;
@@ -132,7 +132,7 @@ const refuseWatermark = (watermark: Json | undefined): void => {
       `the watermark isn't JSON: ${problem}; use plain objects, arrays, strings and numbers`,
     );
   }
-  const bytes = Buffer.byteLength(encodeWatermark(watermark) as string);
+  const bytes = Buffer.byteLength(JSON.stringify(watermark));
   if (bytes > largestWatermarkBytes) {
     throw new CommitRefusedError(
       `the watermark has ${bytes} bytes as JSON, and at most ${largestWatermarkBytes} (8 KB) are allowed`,

@@ -1,0 +1,185 @@
+/**
+ * Which part of the library may know what, read from the imports of all its files, type imports too. Each rule is also
+ * tried on a source that breaks it, so that none can pass by not looking.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { posix } from "node:path";
+import { parseSync, Visitor } from "oxc-parser";
+import { describe, expect, it } from "vitest";
+
+/** Source text by path from src/, such as "control/commit.ts". */
+type Sources = Readonly<Record<string, string>>;
+
+const root = new URL("../src/", import.meta.url);
+const sources: Sources = Object.fromEntries(
+  readdirSync(root, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .sort()
+    .map((file) => [file, readFileSync(new URL(file, root), "utf8")]),
+);
+
+/** What a file imports: its own files by their path from src/, packages by their name. */
+const importsOf = (file: string, text: string): string[] => {
+  const { program, errors } = parseSync(file, text);
+  if (errors.length > 0) throw new Error(`${file} can't be parsed: ${errors[0]?.message}`);
+  const found = new Set<string>();
+  const add = (source: { readonly type?: string; readonly value?: unknown } | null | undefined) => {
+    if (typeof source?.value === "string") found.add(source.value);
+    else if (source) throw new Error(`${file} imports something that isn't a literal`);
+  };
+  new Visitor({
+    ImportDeclaration: ({ source }) => add(source),
+    ExportNamedDeclaration: ({ source }) => add(source),
+    ExportAllDeclaration: ({ source }) => add(source),
+    ImportExpression: ({ source }) => add(source),
+    TSImportType: ({ source }) => add(source),
+    TSExternalModuleReference: ({ expression }) => add(expression),
+  }).visit(program);
+  return [...found].map((specifier) =>
+    specifier.startsWith(".") ? posix.join(posix.dirname(file), specifier) : specifier,
+  );
+};
+
+const folderOf = (file: string): string => (file.includes("/") ? (file.split("/")[0] as string) : "");
+
+/** "file → import" for every import that `wrong` is true of. */
+const importsThat = (of: Sources, wrong: (file: string, imported: string) => boolean): string[] =>
+  Object.entries(of).flatMap(([file, text]) =>
+    importsOf(file, text)
+      .filter((imported) => wrong(file, imported))
+      .map((imported) => `${file} → ${imported}`),
+  );
+
+const isSdk = (imported: string) => /^@(aws-sdk|smithy)\//.test(imported);
+const isLambda = (imported: string) => /^(aws-lambda|@types\/aws-lambda|@middy\/)/.test(imported);
+
+/** Folders that have an SDK of their own, and the one file in lambda/ that starts another run. */
+const mayUseSdk = (file: string) =>
+  ["control", "cli", "testing", "local"].includes(folderOf(file)) || file === "lambda/invoke-again.ts";
+
+const rules: Record<string, (of: Sources) => string[]> = {
+  "only control/ knows the AWS SDK, besides cli/, testing/, local/ and the function that invokes itself": (of) =>
+    importsThat(of, (file, imported) => isSdk(imported) && !mayUseSdk(file)),
+  "only lambda/ knows Lambda and middy": (of) =>
+    importsThat(of, (file, imported) => isLambda(imported) && folderOf(file) !== "lambda"),
+  "nothing imports src/index.ts, nor the package by its own name": (of) =>
+    importsThat(of, (_, imported) => imported === "index.ts" || /^cronfence(\/|$)/.test(imported)),
+  "lambda/, cli/ and testing/ never import each other": (of) =>
+    importsThat(of, (file, imported) => {
+      const [from, to] = [folderOf(file), folderOf(imported)];
+      const apart = ["lambda", "cli", "testing"];
+      return imported.endsWith(".ts") && from !== to && apart.includes(from) && apart.includes(to);
+    }),
+  "the core, control/, schedule/, work/ and observe/ import none of lambda/, cli/, testing/ and local/": (of) =>
+    importsThat(of, (file, imported) => {
+      const outer = ["lambda", "cli", "testing", "local"];
+      return imported.endsWith(".ts") && !outer.includes(folderOf(file)) && outer.includes(folderOf(imported));
+    }),
+  "every import of the library's own is a file of it": (of) =>
+    importsThat(of, (_, imported) => imported.endsWith(".ts") && of[imported] === undefined),
+  "no file is named for being a collection of things": (of) =>
+    Object.keys(of).filter((file) =>
+      file.split(/[/.]/).some((part) => /^(utils?|helpers?|common|types?|constants?|misc|shared|lib)$/.test(part)),
+    ),
+  "only control/ writes DynamoDB expressions": (of) =>
+    Object.entries(of).flatMap(([file, text]) =>
+      folderOf(file) === "control" || folderOf(file) === "testing"
+        ? []
+        : expressionsIn(file, text).map((name) => `${file}: ${name}`),
+    ),
+};
+
+/** Properties of an object literal by which a request carries an expression; comments and documentation don't count. */
+const expressionsIn = (file: string, text: string): string[] => {
+  const found: string[] = [];
+  const { program } = parseSync(file, text);
+  new Visitor({
+    Property: ({ key }) => {
+      const name = key.type === "Identifier" ? key.name : key.type === "Literal" ? String(key.value) : "";
+      if (/Expression$|^ExpressionAttribute/.test(name)) found.push(name);
+    },
+  }).visit(program);
+  return found;
+};
+
+/** Each cycle of imports once, as a path that comes back to its first file. */
+const cyclesIn = (of: Sources): string[] => {
+  const imports = new Map(
+    Object.entries(of).map(([file, text]) => [file, importsOf(file, text).filter((imported) => imported in of)]),
+  );
+  const cycles: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]) => {
+    const at = path.indexOf(file);
+    if (at >= 0) cycles.push([...path.slice(at), file].join(" → "));
+    if (at >= 0 || done.has(file)) return;
+    for (const imported of imports.get(file) ?? []) visit(imported, [...path, file]);
+    done.add(file);
+  };
+  for (const file of imports.keys()) visit(file, []);
+  return cycles;
+};
+rules["no file imports itself by way of others, not even for a type"] = cyclesIn;
+
+/** For each rule a source that breaks it. */
+const offenders: Record<string, Sources> = {
+  "only control/ knows the AWS SDK, besides cli/, testing/, local/ and the function that invokes itself": {
+    "attempt.ts": 'export const load = () => import("@aws-sdk/client-dynamodb");',
+    "lambda/handler.ts": 'import { LambdaClient } from "@aws-sdk/client-lambda";',
+    "work/source.ts": 'type Item = import("@aws-sdk/client-dynamodb").AttributeValue;',
+  },
+  "only lambda/ knows Lambda and middy": {
+    "run.ts": 'import type { Context } from "aws-lambda";',
+    "cli/main.ts": 'export type { Request } from "@middy/core";',
+  },
+  "nothing imports src/index.ts, nor the package by its own name": {
+    "job.ts": 'import "./index.ts";',
+    "cli/table.ts": 'export * from "../index.ts";',
+    "local/dev.ts": 'import { runJob } from "cronfence";',
+  },
+  "lambda/, cli/ and testing/ never import each other": {
+    "cli/main.ts": 'import { lambdaHandler } from "../lambda/index.ts";',
+    "lambda/event.ts": 'import type { SettableClock } from "../testing/index.ts";',
+  },
+  "the core, control/, schedule/, work/ and observe/ import none of lambda/, cli/, testing/ and local/": {
+    "run.ts": 'import { startEngine } from "./local/engine.ts";',
+    "work/source.ts": 'import type { LambdaDeps } from "../lambda/handler.ts";',
+  },
+  "every import of the library's own is a file of it": { "run.ts": 'import "./gone.ts";' },
+  "no file is named for being a collection of things": {
+    "utils.ts": "",
+    "control/helpers/dates.ts": "",
+    "job.types.ts": "",
+  },
+  "only control/ writes DynamoDB expressions": {
+    "live-run.ts": 'export const request = { UpdateExpression: "SET #fence = :fence" };',
+    "cli/runs.ts": 'export const request = { "ExpressionAttributeNames": { "#pk": "pk" } };',
+  },
+  "no file imports itself by way of others, not even for a type": {
+    "a.ts": 'import type { B } from "./b.ts";',
+    "b.ts": 'export { c } from "./control/c.ts";',
+    "control/c.ts": 'import "../a.ts";',
+  },
+};
+
+describe("The library's parts", () => {
+  it("are all looked at", () => {
+    expect(Object.keys(sources)).toEqual(
+      expect.arrayContaining(["index.ts", "run.ts", "control/commit.ts", "lambda/handler.ts", "cli/main.ts"]),
+    );
+    expect(importsOf("run.ts", sources["run.ts"] as string)).toContain("work/perform.ts");
+  });
+
+  it.each(Object.keys(rules))("%s", (rule) => {
+    expect(rules[rule]?.(sources)).toEqual([]);
+  });
+});
+
+describe("A rule finds what breaks it:", () => {
+  it.each(Object.keys(rules))("%s", (rule) => {
+    const broken = offenders[rule] as Sources;
+    const found = rules[rule]?.(broken) ?? [];
+    if (rule.startsWith("no file imports itself")) expect(found).toEqual(["a.ts → b.ts → control/c.ts → a.ts"]);
+    else expect(found).toHaveLength(Object.keys(broken).length);
+  });
+});
