@@ -76,9 +76,19 @@ function dayFinder(expression: Expression): DayFinder {
     anyYear ? "*" : list(year),
   ].join(" ");
   const matcher = new Cron(pattern, { mode: "7-part", utcOffset: 0, paused: true, domAndDow: days === "and" });
+  // The last answer, which is also the answer from every day between the question and it: the next question is
+  // mostly one of those.
+  let asked = Number.POSITIVE_INFINITY;
+  let answer: number | undefined;
   const finder: DayFinder = {
     // croner's reference is exclusive, by the second.
-    atOrAfter: (day) => matcher.nextRun(new Date(day - 1000))?.getTime(),
+    atOrAfter(day) {
+      if (answer === undefined || day < asked || day > answer) {
+        asked = day;
+        answer = matcher.nextRun(new Date(day - 1000))?.getTime();
+      }
+      return answer;
+    },
     atOrBefore: (day) => matcher.previousRuns(1, new Date(day + 1000))[0]?.getTime(),
   };
   if (mayNeverMatch(expression, anyYear) && !((finder.atOrAfter(0) ?? horizon) < horizon)) {
