@@ -23,18 +23,18 @@ export class InvalidEventError extends CronfenceError {
   }
 }
 
-const instant = z
-  .string()
-  .check(
-    z.refine(
-      (text) =>
-        /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/.test(text) &&
-        Number.isFinite(Date.parse(text)),
-      "must be an ISO 8601 instant such as 2026-03-01T06:30:00Z",
-    ),
-  );
+const instantForm = /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
+
+const isInstant = (text: string): boolean => {
+  const [, year, month, day] = instantForm.exec(text) ?? [];
+  // Date.parse takes February 30 for March 2.
+  const isDay = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
+  return isDay && Number.isFinite(Date.parse(text));
+};
+
+const instant = z.string().check(z.refine(isInstant));
 const text = z.string().check(z.maxLength(2_048));
-const attempt = z.union([z.int(), z.string().check(z.regex(/^\d{1,6}$/, "must be a number"))]);
+const attempt = z.union([z.int().check(z.gte(0)), z.string().check(z.regex(/^\d{1,6}$/))]);
 
 /** What the schedule's input holds: https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html */
 const scheduler = z.strictObject({
@@ -75,7 +75,7 @@ export const readEvent = (job: string, event: unknown, requestId: string | undef
   }
   if (Object.hasOwn(event, "job")) {
     const input = parse(job, scheduler, event);
-    if (input.job !== job) throw new InvalidEventError(job, `the event is for job ${JSON.stringify(input.job)}`);
+    if (input.job !== job) throw new InvalidEventError(job, `the event is for ${jobNamed(input.job)}`);
     return {
       kind: "schedule",
       tick: Date.parse(input.scheduledTime),
@@ -101,9 +101,35 @@ const parse = <Schema extends z.core.$ZodType>(job: string, schema: Schema, even
   const parsed = z.safeParse(schema, event);
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map((issue) =>
-    issue.code === "unrecognized_keys"
-      ? `unknown field${issue.keys.length > 1 ? "s" : ""} ${issue.keys.map((key) => JSON.stringify(key.slice(0, 60))).join(", ")}`
-      : `${issue.path.join(".")} ${issue.code === "custom" ? issue.message : `isn't what it must be (${issue.message})`}`,
+    issue.code === "unrecognized_keys" ? unknownFields(issue.keys) : mustBe(String(issue.path[0])),
   );
   throw new InvalidEventError(job, `the event isn't understood: ${problems.join("; ")}`);
 };
+
+const unknownFields = (names: readonly string[]): string => {
+  const shown = names.slice(0, mostNamed).map((name) => JSON.stringify(name.slice(0, longestName)));
+  const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : "";
+  return `unknown field${names.length > 1 ? "s" : ""} ${shown.join(", ")}${more}`;
+};
+const mostNamed = 5;
+const longestName = 60;
+
+const mustBe = (field: string): string => `${field} must be ${allowed[field as keyof typeof allowed]}`;
+
+const anInstant = "an ISO 8601 instant with a zone, such as 2026-03-01T06:30:00Z";
+const aText = "a text of at most 2048 characters";
+const allowed = {
+  job: "the job's name",
+  scheduledTime: anInstant,
+  attempt: "a whole number, from 0",
+  executionId: aText,
+  scheduleArn: aText,
+  source: '"aws.events"',
+  "detail-type": '"Scheduled Event"',
+  time: anInstant,
+  dryRun: "true or false",
+  reason: aText,
+};
+
+/** Another job's name, as long as it looks like one. */
+const jobNamed = (name: string): string => (/^[A-Za-z0-9_-]{1,64}$/.test(name) ? `job "${name}"` : "another job");
