@@ -1,0 +1,156 @@
+/** Run records that are written outside a finish, and reading them. */
+import { describe, expect, it } from "vitest";
+import { expiryMs, minute, openScene, type StoreUnderTest } from "./conformance.ts";
+
+export const recordsConformance = (under: StoreUnderTest): void => {
+  describe("the record of a run that never finished", () => {
+    it("says crashed, and how much it had committed", async () => {
+      const scene = openScene(under.store);
+      const { tick } = scene;
+      const dead = await scene.grant({
+        tick,
+        run: { id: "dead", startedAt: scene.clock.now(), trigger: "schedule", tick, requestId: "q", version: "v1" },
+      });
+      await scene.commit(dead, [], { items: 30 });
+      await scene.commit(dead, [], { items: 70, seq: 1 });
+      scene.clock.advance(expiryMs);
+      const { prev } = (await scene.grant()).state;
+      expect(await scene.recordCrashed(prev)).toEqual(prev);
+      expect(await scene.records()).toEqual([
+        {
+          job: scene.job,
+          id: "dead",
+          owner: dead.lease.owner,
+          fence: dead.lease.fence,
+          outcome: "crashed",
+          trigger: "schedule",
+          requestId: "q",
+          version: "v1",
+          startedAt: dead.lease.run.startedAt,
+          endedAt: scene.clock.now(),
+          items: 70,
+          commits: 2,
+          ticks: { from: tick, through: tick, count: 1 },
+        },
+      ]);
+    });
+
+    it("is written only where there is none: what is on record stays, and counts as recorded", async () => {
+      const scene = openScene(under.store);
+      const granted = await scene.grant();
+      await scene.finish(granted);
+      const before = await scene.records();
+      expect(await scene.recordCrashed([granted.lease.run])).toEqual([granted.lease.run]);
+      expect(await scene.records()).toEqual(before);
+    });
+
+    it("is written once, whoever else records it later", async () => {
+      const scene = openScene(under.store);
+      await scene.grant();
+      scene.clock.advance(expiryMs);
+      const { prev } = (await scene.grant()).state;
+      await scene.recordCrashed(prev);
+      const before = await scene.records();
+      scene.clock.advance(minute);
+      expect(await scene.recordCrashed(prev)).toEqual(prev);
+      expect(await scene.records()).toEqual(before);
+    });
+  });
+
+  describe("the record of a run that learnt that it had lost its lease", () => {
+    it("is written where there is none", async () => {
+      const scene = openScene(under.store);
+      const a = await scene.grant();
+      await scene.grant({ takeover: { fence: a.lease.fence } });
+      expect(await scene.recordLost(a, { commits: 4, items: 9 })).toBe("lease_lost");
+      expect(await scene.records()).toMatchObject([
+        { id: a.lease.run.id, outcome: "lease_lost", commits: 4, items: 9 },
+      ]);
+    });
+
+    it("replaces its own record as crashed", async () => {
+      const scene = openScene(under.store);
+      const a = await scene.grant();
+      await scene.grant({ takeover: { fence: a.lease.fence } });
+      await scene.recordCrashed([a.lease.run]);
+      expect(await scene.recordLost(a)).toBe("lease_lost");
+      expect(await scene.records()).toMatchObject([{ outcome: "lease_lost" }]);
+    });
+
+    it.each(["succeeded", "failed", "timed_out"] as const)("leaves its record as %s, and says so", async (outcome) => {
+      const scene = openScene(under.store);
+      const a = await scene.grant();
+      await scene.finish(a, outcome);
+      const before = await scene.records();
+      expect(await scene.recordLost(a)).toBe(outcome);
+      expect(await scene.records()).toEqual(before);
+    });
+
+    it("leaves another run's record as crashed alone", async () => {
+      const scene = openScene(under.store);
+      const a = await scene.grant();
+      await scene.recordCrashed([{ ...a.lease.run, owner: "stranger" }]);
+      const before = await scene.records();
+      expect(await scene.recordLost(a)).toBe("crashed");
+      expect(await scene.records()).toEqual(before);
+    });
+
+    it("is seen by a successor that comes to record it as crashed, and stays", async () => {
+      const scene = openScene(under.store);
+      const a = await scene.grant();
+      const b = await scene.grant({ takeover: { fence: a.lease.fence } });
+      await scene.recordLost(a);
+      expect(await scene.recordCrashed(b.state.prev)).toEqual(b.state.prev);
+      expect(await scene.records()).toMatchObject([{ outcome: "lease_lost" }]);
+    });
+  });
+
+  describe("run records", () => {
+    it("are read newest first, page by page, of one job only", async () => {
+      const [scene, other] = [openScene(under.store), openScene(under.store)];
+      await other.finish(await other.grant());
+      const ids: string[] = [];
+      for (let i = 0; i < 5; i++) {
+        const granted = await scene.grant();
+        ids.unshift(granted.lease.run.id);
+        await scene.finish(granted);
+        scene.clock.advance(minute);
+      }
+      await scene.pause();
+      const seen: string[] = [];
+      for (let before: string | undefined, pages = 0; pages < 10; pages++) {
+        const page = await scene.store.runs(
+          scene.job,
+          { limit: 2, ...(before === undefined ? {} : { before }) },
+          scene.budget(),
+        );
+        expect(page.runs.length).toBeLessThanOrEqual(2);
+        seen.push(...page.runs.map(({ id }) => id));
+        before = page.next;
+        if (before === undefined) break;
+      }
+      expect(seen).toEqual(ids);
+    });
+
+    it("keep every field, watermarks and errors too", async () => {
+      const scene = openScene(under.store);
+      const granted = await scene.grant();
+      const { record } = scene.finishOf(granted, "failed");
+      const full = {
+        ...record,
+        reason: "by hand",
+        version: "v1",
+        requestId: "q",
+        ticks: { from: scene.tick, through: scene.tick + minute, count: 2 },
+        completed: scene.tick,
+        watermarkBefore: null,
+        watermarkAfter: { a: [1.5, "x", false, {}] },
+        error: { name: "Error", code: "E", message: "m" },
+        nextTick: scene.tick + 2 * minute,
+        backlog: "12 left",
+      };
+      await scene.finish(granted, "failed", { record: full });
+      expect(await scene.records()).toEqual([full]);
+    });
+  });
+};
