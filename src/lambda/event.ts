@@ -63,10 +63,20 @@ const manual = z.strictObject({
  *
  * @param job the job that this function runs: an event for another one is refused
  * @param requestId the invocation's id, the same on the platform's retries
+ * @param latest no tick can be later, in milliseconds since the epoch: a run for one that isn't due yet would complete
+ * all those up to it, which would then be taken for duplicates when they come
  * @throws InvalidEventError
  */
-export const readEvent = (job: string, event: unknown, requestId: string | undefined): Trigger => {
-  const id = requestId === undefined ? {} : { requestId };
+export const readEvent = (job: string, event: unknown, requestId: string | undefined, latest: number): Trigger => {
+  const trigger = read(job, event);
+  if (trigger.tick !== undefined && trigger.tick > latest) {
+    const at = new Date(trigger.tick).toISOString();
+    throw new InvalidEventError(job, `the event is for a tick of the future (${at})`);
+  }
+  return requestId === undefined ? trigger : { ...trigger, requestId };
+};
+
+const read = (job: string, event: unknown): Trigger => {
   if (typeof event !== "object" || event === null || Array.isArray(event)) {
     throw new InvalidEventError(
       job,
@@ -76,15 +86,11 @@ export const readEvent = (job: string, event: unknown, requestId: string | undef
   if (Object.hasOwn(event, "job")) {
     const input = parse(job, scheduler, event);
     if (input.job !== job) throw new InvalidEventError(job, `the event is for ${jobNamed(input.job)}`);
-    return {
-      kind: "schedule",
-      tick: Date.parse(input.scheduledTime),
-      ...(input.attempt === undefined ? {} : { attempt: Number(input.attempt) }),
-      ...id,
-    };
+    const tick = Date.parse(input.scheduledTime);
+    return { kind: "schedule", tick, ...(input.attempt === undefined ? {} : { attempt: Number(input.attempt) }) };
   }
   if (Object.hasOwn(event, "detail-type")) {
-    return { kind: "schedule", tick: Date.parse(parse(job, scheduledEvent, event).time), ...id };
+    return { kind: "schedule", tick: Date.parse(parse(job, scheduledEvent, event).time) };
   }
   const { dryRun, scheduledTime, reason } = parse(job, manual, event);
   return {
@@ -92,7 +98,6 @@ export const readEvent = (job: string, event: unknown, requestId: string | undef
     ...(scheduledTime === undefined ? {} : { tick: Date.parse(scheduledTime) }),
     ...(dryRun === undefined ? {} : { dryRun }),
     ...(reason === undefined ? {} : { reason }),
-    ...id,
   };
 };
 

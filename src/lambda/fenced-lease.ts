@@ -66,7 +66,7 @@ export const fencedLease = (options: FencedLeaseOptions): MiddlewareObj<unknown,
 
   return {
     before: async (request) => {
-      const trigger = triggerOf(spec.name, request.event, request.context, deps);
+      const trigger = triggerOf(spec, request.event, request.context, deps);
       const attempt = openAttempt(spec, trigger, { ...platformDeps(request.context), ...deps });
       const granted = await acquireLease(attempt);
       if (!isGranted(granted)) return granted;

@@ -2,7 +2,8 @@
  * A Lambda function for a job. Endings that the platform's retry should see throw; all others return the report.
  */
 import type { Context } from "aws-lambda";
-import type { RunDeps } from "../attempt.ts";
+import type { LeaseSpec, RunDeps } from "../attempt.ts";
+import { systemClock } from "../clock.ts";
 import type { Job } from "../job.ts";
 import { defaultLog } from "../observe/log.ts";
 import { traitsOf } from "../outcome.ts";
@@ -29,7 +30,7 @@ type LambdaContext = Partial<Pick<Context, "awsRequestId" | "getRemainingTimeInM
 export const lambdaHandler = (job: Job, deps: LambdaDeps = {}) => {
   for (const warning of job.warnings) (deps.log ?? defaultLog()).warn({ job: job.name }, warning);
   return async (event: unknown, context: LambdaContext = {}): Promise<RunReport> => {
-    const trigger = triggerOf(job.name, event, context, deps);
+    const trigger = triggerOf(job, event, context, deps);
     return throwIfFailed(await runJob(job, trigger, { ...platformDeps(context), ...deps }));
   };
 };
@@ -42,12 +43,13 @@ export const throwIfFailed = (report: RunReport): RunReport => {
 };
 
 /** What an event asks for; an event that isn't understood is logged, as every attempt is, before it is refused. */
-export const triggerOf = (job: string, event: unknown, context: LambdaContext, deps: LambdaDeps): Trigger => {
+export const triggerOf = (spec: LeaseSpec, event: unknown, context: LambdaContext, deps: LambdaDeps): Trigger => {
   try {
-    return readEvent(job, event, context.awsRequestId);
+    const latest = (deps.clock ?? systemClock).now() + spec.skewMs;
+    return readEvent(spec.name, event, context.awsRequestId, latest);
   } catch (error) {
     (deps.log ?? defaultLog()).error(
-      { job, requestId: context.awsRequestId, error: errorOf(error) },
+      { job: spec.name, requestId: context.awsRequestId, error: errorOf(error) },
       "attempt ended: refused",
     );
     throw error;

@@ -3,13 +3,15 @@ import { defineJob, dynamoStore } from "cronfence";
 import { InvalidEventError, lambdaHandler } from "cronfence/lambda";
 import { dumpTable, settableClock } from "cronfence/testing";
 import { describe, expect, it } from "vitest";
-import { readEvent } from "../../src/lambda/event.ts";
+import { readEvent as readEventBy } from "../../src/lambda/event.ts";
 import { controlTable, freshName, useEngine } from "../fixture.ts";
 import { recordedLog } from "../recorded-log.ts";
 import { invocation, scheduled } from "./invocation.ts";
 
 const tick = "2026-03-01T06:30:00Z";
 const instant = Date.parse(tick);
+const readEvent = (job: string, event: unknown, requestId: string | undefined) =>
+  readEventBy(job, event, requestId, Date.UTC(2030, 0));
 
 /** As EventBridge delivers it: https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-scheduled-events.html */
 const classic = {
@@ -218,6 +220,32 @@ describe("An event is refused", () => {
     expect(before.filter(({ pk }) => pk === `job#${name}`)).toEqual([]);
 
     expect(await handler(scheduled(name, tick), invocation(clock))).toMatchObject({ outcome: "succeeded", items: 1 });
+  });
+});
+
+describe("A tick of the future", () => {
+  it.each([
+    ["in a schedule's input", scheduled("expire-carts", "2062-03-01T06:30:00Z")],
+    ["in a classic event", { ...classic, time: "2062-03-01T06:30:00Z" }],
+    ["asked for by hand", { scheduledTime: "2062-03-01T06:30:00Z" }],
+  ])("%s is refused, or all ticks up to it would be duplicates when they come", async (_, event) => {
+    const clock = settableClock(tick);
+    const job = defineJob({ name: "expire-carts", timeout: "1m", run: () => {} });
+    const handler = lambdaHandler(job, { store: engine.store, clock, log: recordedLog().log });
+    await expect(handler(event, invocation(clock))).rejects.toThrow(
+      "the event is for a tick of the future (2062-03-01T06:30:00.000Z)",
+    );
+  });
+
+  it("is one only if it is later than our clock may be slow by", async () => {
+    const clock = settableClock("2026-03-01T06:29:50Z");
+    const name = freshName();
+    const job = defineJob({ name, timeout: "1m", skew: "10s", run: () => {} });
+    const handler = lambdaHandler(job, { store: engine.store, clock, log: recordedLog().log });
+    await expect(handler(scheduled(name, "2026-03-01T06:30:00.001Z"), invocation(clock))).rejects.toThrow("future");
+    expect(await handler(scheduled(name, "2026-03-01T06:30:00Z"), invocation(clock))).toMatchObject({
+      outcome: "succeeded",
+    });
   });
 });
 
