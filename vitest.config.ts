@@ -8,6 +8,7 @@ export default defineConfig({
     alias: [
       { find: /^cronfence$/, replacement: src("index.ts") },
       { find: /^cronfence\/lambda$/, replacement: src("lambda/index.ts") },
+      { find: /^cronfence\/schedule$/, replacement: src("schedule/toolkit.ts") },
       { find: /^cronfence\/sources$/, replacement: src("work/index.ts") },
       { find: /^cronfence\/testing$/, replacement: src("testing/index.ts") },
     ],
