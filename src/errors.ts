@@ -214,3 +214,17 @@ export class TickChangedError extends CronfenceError {
     );
   }
 }
+
+/** More items failed in one run than may be parked: something that they all need is broken, so the run stops. */
+export class ParkLimitError extends CronfenceError {
+  override readonly name = "ParkLimitError";
+
+  constructor(job: string, most: number, cause: unknown) {
+    const { message } = (cause ?? {}) as { message?: unknown };
+    super(
+      "PARK_LIMIT",
+      `job "${job}": more than ${most} items failed in one run, so it stopped instead of parking them all; the last: ${String(message ?? cause)}`,
+      { cause },
+    );
+  }
+}

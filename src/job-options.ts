@@ -45,6 +45,10 @@ const shape = {
   overlap: z.optional(z.enum(["queue", "skip", "takeover"])),
   dryRun: z.optional(z.boolean()),
   limit: z.optional(z.strictObject(limitShape)),
+  concurrency: count,
+  onItemError: z.optional(z.enum(["stop", "park"])),
+  maxAttempts: count,
+  maxParked: count,
   run: z.optional(z.custom(isFunction)),
   except: z.optional(z.custom<readonly Exception[]>(Array.isArray)),
   jitter: z.optional(duration),
@@ -61,6 +65,7 @@ const known = Object.keys(shape);
 const optionsSchema = z.object(shape);
 
 const aDuration = 'a duration such as "30s" or "4m", or a number of milliseconds, more than 0';
+const aCount = "a whole number of at least 1";
 const allowed: Record<keyof typeof shape, string> = {
   name: "a name of letters, digits, - and _, at most 64 characters",
   schedule: "a schedule made by cron(…) or rate(…)",
@@ -76,7 +81,11 @@ const allowed: Record<keyof typeof shape, string> = {
   startAt: 'an ISO 8601 instant with an offset, such as "2026-03-01T00:00:00Z"',
   startWithin: aDuration,
   catchUp: '"all", "latest" or "none"',
-  maxTicks: "a whole number of at least 1",
+  maxTicks: aCount,
+  concurrency: aCount,
+  onItemError: '"stop" or "park"',
+  maxAttempts: aCount,
+  maxParked: aCount,
   run: "a function",
   tick: "a function",
   process: "a function",
@@ -107,8 +116,13 @@ const shapeProblems = (given: Record<string, unknown>): string[] => {
     if (given[key] !== undefined && given.schedule === undefined)
       problems.push(`${key} is for jobs with a schedule, and there is none`);
   }
-  if (given.limit !== undefined && given.source === undefined)
-    problems.push("limit is for jobs with a source, and there is none");
+  for (const key of ["limit", "concurrency", "onItemError", "maxAttempts", "maxParked"]) {
+    if (given[key] !== undefined && given.source === undefined)
+      problems.push(`${key} is for jobs with a source, and there is none`);
+  }
+  for (const key of ["maxAttempts", "maxParked"]) {
+    if (given[key] !== undefined && given.onItemError !== "park") problems.push(`${key} is for onItemError "park"`);
+  }
   return problems;
 };
 

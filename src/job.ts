@@ -1,5 +1,5 @@
 /**
- * A job: a named piece of scheduled work, defined once in code. its options are checked here and nowhere else
+ * A job: a named piece of scheduled work, defined once in code. Its options are checked here and nowhere else
  * (job-options.ts): everything behind trusts them.
  */
 import type { LeaseSpec, OverlapPolicy } from "./attempt.ts";
@@ -111,6 +111,21 @@ interface SourceWork<Item> {
   /** The writes that do one item's work: at most 99. An empty array passes the item over. */
   readonly process: (item: Item, run: RunInfo) => readonly Write[] | Promise<readonly Write[]>;
   readonly limit?: Limit;
+  /**
+   * How many items are processed at once; they are committed in order all the same.
+   * @default 1
+   */
+  readonly concurrency?: number;
+  /**
+   * What an item does whose `process` fails. `stop`: the run fails, with everything before the item committed. `park`: after
+   * `maxAttempts` it is set aside with its error, for a person to retry or drop, and the run goes on.
+   * @default "stop"
+   */
+  readonly onItemError?: "stop" | "park";
+  /** How often a failing item is tried in one run before it is parked. @default 3 */
+  readonly maxAttempts?: number;
+  /** The most items that one run parks; one more and it stops, since a broken dependency mustn't park everything. @default 10 */
+  readonly maxParked?: number;
 }
 
 /** A job's work, by its shape. */
@@ -122,6 +137,10 @@ export type Work =
       readonly source: Source<unknown>;
       readonly process: SourceWork<unknown>["process"];
       readonly limit: Limit;
+      readonly concurrency: number;
+      readonly onItemError: "stop" | "park";
+      readonly maxAttempts: number;
+      readonly maxParked: number;
     };
 
 /** A job that has been checked. */
@@ -167,7 +186,7 @@ export function defineJob(
   { clock = systemClock }: DefineDeps = {},
 ): Job {
   const subject = `job ${JSON.stringify((options as { name?: unknown } | undefined)?.name ?? "(no name)")}`;
-  const { name, overlap, limit, dryRun, except, exact, startAt, startWithin, maxTicks, ...rest } = readOptions(
+  const { name, overlap, dryRun, except, exact, startAt, startWithin, maxTicks, ...rest } = readOptions(
     subject,
     options,
   );
@@ -204,7 +223,7 @@ export function defineJob(
       ...(startWithin === undefined ? {} : { startWithinMs: (milliseconds(startWithin) as number) + jitterMs }),
     },
     dryRun: dryRun ?? process.env.CRONFENCE_DRY_RUN === "1",
-    work: workOf(options, (limit ?? {}) as Limit),
+    work: workOf(options),
     warnings,
   };
 }
@@ -231,14 +250,20 @@ const scheduleOf = (
 /** https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html */
 const firstRetryMs = 60_000;
 
-const workOf = (options: Partial<RunWork<Json> & TickWork<Json> & SourceWork<unknown>>, limit: Limit): Work => {
-  const { run, tick, source, process } = options;
+type Shapes = Partial<RunWork<Json> & TickWork<Json> & SourceWork<unknown>>;
+
+/** The defaults are written down in `SourceWork`. */
+const workOf = ({ run, tick, source, process, ...options }: Shapes): Work => {
   if (run !== undefined) return { shape: "run", run };
   if (tick !== undefined) return { shape: "tick", tick };
   return {
     shape: "source",
     source: source as Source<unknown>,
     process: process as SourceWork<unknown>["process"],
-    limit,
+    limit: options.limit ?? {},
+    concurrency: options.concurrency ?? 1,
+    onItemError: options.onItemError ?? "stop",
+    maxAttempts: options.maxAttempts ?? 3,
+    maxParked: options.maxParked ?? 10,
   };
 };

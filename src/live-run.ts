@@ -15,7 +15,7 @@ import type { ControlStore, Finish, RunRecord, TickPart } from "./control/contro
 import { dryRunStore } from "./control/dry-run.ts";
 import { tally } from "./control/tally.ts";
 import { mostActionsWithFinish, noWrites } from "./control/writes.ts";
-import { CommitRefusedError, hasCode } from "./errors.ts";
+import { CommitRefusedError, hasCode, type WriteRejectedError } from "./errors.ts";
 import type { Json } from "./json.ts";
 import { type RunOutcome, traitsOf } from "./outcome.ts";
 import { recordPredecessors } from "./predecessors.ts";
@@ -73,6 +73,8 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   let progress: Progress = {
     commits: 0,
     items: 0,
+    itemsSkipped: 0,
+    itemsParked: 0,
     ...(state.watermark === undefined ? {} : { watermark: state.watermark }),
     ...(state.tick === undefined ? {} : { completed: state.tick }),
     ...(state.tickPart === undefined ? {} : { tickPart: state.tickPart }),
@@ -152,6 +154,8 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
         budgetUntil(attempt, deadline),
       );
       seq = result.seq;
+      const without = result.rejected && batch.withoutRejected?.(result.rejected);
+      if (without !== undefined) return await send(without, covers);
       if (result.rejected !== undefined) throw result.rejected;
     } catch (error) {
       if (hasCode(error, "LEASE_LOST")) stopping.stop("lease_lost", error as Error);
@@ -249,9 +253,9 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
         if (hasCode(error, "LEASE_LOST")) return lost(error as Error);
         if (hasCode(error, "OUTCOME_UNKNOWN") && doubted === undefined) throw error;
         if (!complete) throw error;
-        // Nothing of the last batch was written, so the work isn't done.
-        staged = undefined;
-        ending = { outcome: "failed", error };
+        // Nothing of the last batch was written, so the work isn't done, unless it can do without what was rejected.
+        staged = hasCode(error, "WRITE_REJECTED") ? staged?.withoutRejected?.(error as WriteRejectedError) : undefined;
+        if (staged === undefined) ending = { outcome: "failed", error };
       }
     }
   };

@@ -14,6 +14,10 @@ export interface RunReport {
   /** The ticks that the run covers. */
   readonly ticks?: { readonly from: string; readonly through: string; readonly count: number };
   readonly items: number;
+  /** Items whose own condition didn't hold. */
+  readonly itemsSkipped?: number;
+  /** Items set aside after repeated failure. */
+  readonly itemsParked?: number;
   readonly commits: number;
   readonly durationMs: number;
   readonly nextTick?: string;

@@ -40,6 +40,8 @@ export const recordOf = (
     endedAt: at,
     items: progress.items,
     commits: progress.commits,
+    ...(progress.itemsSkipped === 0 ? {} : { itemsSkipped: progress.itemsSkipped }),
+    ...(progress.itemsParked === 0 ? {} : { itemsParked: progress.itemsParked }),
     ...(ticks === undefined ? {} : { ticks }),
     ...(ended.skipped.length === 0 ? {} : { skipped: ended.skipped }),
     ...(progress.completed === undefined ? {} : { completed: progress.completed }),

@@ -70,6 +70,8 @@ export const endRun = async (live: LiveRun, asked: Ending): Promise<RunReport | 
       fence: live.fence,
       items: record.items,
       commits: record.commits,
+      ...(record.itemsSkipped === undefined ? {} : { itemsSkipped: record.itemsSkipped }),
+      ...(record.itemsParked === undefined ? {} : { itemsParked: record.itemsParked }),
       ...(record.ticks === undefined ? {} : { ticks: rangeOf(record.ticks) }),
       ...(ending.backlog === undefined ? {} : { backlog: ending.backlog }),
       ...(ending.error === undefined ? {} : { error: errorOf(ending.error) }),

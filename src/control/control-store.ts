@@ -219,6 +219,10 @@ export interface RunRecord {
   /** The job's last completed tick when the run ended. */
   readonly completed?: number;
   readonly items: number;
+  /** Items whose own condition didn't hold: done elsewhere, or no longer needed. */
+  readonly itemsSkipped?: number;
+  /** Items set aside after repeated failure. */
+  readonly itemsParked?: number;
   readonly commits: number;
   readonly watermarkBefore?: Json;
   readonly watermarkAfter?: Json;
@@ -227,6 +231,26 @@ export interface RunRecord {
   readonly nextTick?: number;
   /** What is left to do after `capped`, where the job could say. */
   readonly backlog?: string;
+}
+
+/** An item that was set aside after repeated failure, to be retried or dropped by a person. */
+export interface ParkedItem {
+  /** Names it among the job's parked items. */
+  readonly key: string;
+  readonly cursor: Json;
+  /** The item itself, where its source can't read it again. */
+  readonly item?: Json;
+  readonly attempts: number;
+  readonly error: { readonly name: string; readonly code?: string; readonly message: string };
+  /** When it was parked, in milliseconds since the epoch, and by which run. */
+  readonly at: number;
+  readonly run: string;
+}
+
+export interface ParkedPage {
+  readonly items: readonly ParkedItem[];
+  /** Pass it as `after` for the next page; absent at the end. */
+  readonly next?: string;
 }
 
 /** Who does an operator act, and why. */
@@ -243,6 +267,14 @@ export interface ControlStore {
 
   /** Checks writes and their watermark against every limit and makes them ready to send. */
   prepare(writes: readonly Write[], watermark?: Json): PreparedWrites;
+
+  /** The write that parks an item, to go out with the commit that passes it. */
+  park(job: string, item: Omit<ParkedItem, "key" | "item"> & { readonly item?: unknown }): PreparedWrites;
+  /** The write that takes a parked item away, to go out with its work. */
+  unpark(job: string, key: string): PreparedWrites;
+  parked(job: string, page: { limit: number; after?: string }, budget: Budget): Promise<ParkedPage>;
+  readParked(job: string, key: string, budget: Budget): Promise<ParkedItem | undefined>;
+  dropParked(job: string, key: string, act: Act, at: number, budget: Budget): Promise<void>;
 
   /** Makes a job known, if it isn't yet. */
   create(job: string, since: number, budget: Budget): Promise<void>;

@@ -7,6 +7,7 @@ import { commit, renew } from "./commit.ts";
 import type { Connection } from "./connection.ts";
 import type { ControlStore } from "./control-store.ts";
 import { finish } from "./finish.ts";
+import { dropParked, parkWrites, readOneParked, readParked, unparkWrites } from "./parked.ts";
 import { readControl, readRuns } from "./read.ts";
 import { recordCrashed, recordLost } from "./records.ts";
 import { queryPage, type TableReader } from "./table-reader.ts";
@@ -60,6 +61,11 @@ export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
     requestTimeoutMs,
     tables: { query: (request, budget) => queryPage(connection, request, budget) },
     prepare: (writes, watermark) => prepareWrites(writes, watermark, table, connection.knownKeys),
+    park: (job, item) => parkWrites(table, job, item),
+    unpark: (job, key) => unparkWrites(table, job, key),
+    parked: (job, page, budget) => readParked(connection, job, page, budget),
+    readParked: (job, key, budget) => readOneParked(connection, job, key, budget),
+    dropParked: (job, key, act, at, budget) => dropParked(connection, job, key, act, at, budget),
     create: (job, since, budget) => create(connection, job, since, budget),
     read: (job, budget) => readControl(connection, job, budget),
     acquire: (request, budget) => acquire(connection, request, budget),

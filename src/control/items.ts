@@ -29,6 +29,13 @@ export const actKey = (job: string, at: number, id: string): Item => ({
   sk: { S: `act#${new Date(at).toISOString()}#${id}` },
 });
 
+export const parkedKey = (job: string, key: string): Item => ({
+  pk: { S: partition(job) },
+  sk: { S: `parked#${key}` },
+});
+
+export const parkedKeysOf = (job: string) => ({ pk: partition(job), prefix: "parked#" });
+
 /** The first and last possible sort key of a job's run records. */
 export const runKeysOf = (job: string) => ({ pk: partition(job), from: "run#", through: "run#~" });
 

@@ -4,46 +4,59 @@
  */
 import { fitTogether, joinWrites, noWrites, type PreparedWrites } from "../control/writes.ts";
 import type { Json } from "../json.ts";
-import type { Batch } from "../progress.ts";
+
+/** One item's share of a transaction. */
+export interface Lot {
+  readonly cursor: Json;
+  readonly writes: PreparedWrites;
+  /** Absent for an item that is done by these writes. */
+  readonly fate?: "skipped" | "parked";
+}
 
 export interface Packer {
   /** Adds an item, if it still fits. */
-  add(writes: PreparedWrites, cursor: Json): boolean;
+  add(lot: Lot): boolean;
   /** How many items are packed. */
   readonly items: number;
-  /** Takes out what is packed, with the last item's cursor as watermark. */
-  take(): Batch;
+  /** Takes out what is packed. */
+  take(): readonly Lot[];
 }
 
 export const packer = (): Packer => {
-  let lots: PreparedWrites[] = [];
+  let lots: Lot[] = [];
   let packed = noWrites;
-  let cursor: Json | undefined;
   return {
-    add: (writes, at) => {
-      if (lots.length > 0 && !fitTogether(packed, writes)) return false;
-      lots.push(writes);
+    add: (lot) => {
+      if (lots.length > 0 && !fitTogether(packed, lot.writes)) return false;
+      lots.push(lot);
       // Only the sums and the touched items are needed to go on; the actions are joined once, when they are taken.
       packed = {
-        actions: { length: packed.actions.length + writes.actions.length } as PreparedWrites["actions"],
-        bytes: packed.bytes + writes.bytes,
-        touched: packed.touched.concat(writes.touched),
+        actions: { length: packed.actions.length + lot.writes.actions.length } as PreparedWrites["actions"],
+        bytes: packed.bytes + lot.writes.bytes,
+        touched: packed.touched.concat(lot.writes.touched),
       };
-      cursor = at;
       return true;
     },
     get items() {
       return lots.length;
     },
     take: () => {
-      const batch: Batch = {
-        writes: joinWrites(lots),
-        items: lots.length,
-        ...(cursor === undefined ? {} : { watermark: cursor }),
-      };
+      const taken = lots;
       lots = [];
       packed = noWrites;
-      return batch;
+      return taken;
     },
   };
 };
+
+/** The lot that each of a joined transaction's writes belongs to. */
+export const lotOfWrite = (lots: readonly Lot[], index: number): number => {
+  let behind = 0;
+  for (const [position, { writes }] of lots.entries()) {
+    behind += writes.actions.length;
+    if (index < behind) return position;
+  }
+  return -1;
+};
+
+export const joinLots = (lots: readonly Lot[]): PreparedWrites => joinWrites(lots.map(({ writes }) => writes));

@@ -2,29 +2,32 @@
  * `source` + `process` jobs: items are read in pages, packed whole into transactions, and committed with the cursor of
  * the last item as watermark. The next page is read while the last commits are on their way.
  */
-import type { PreparedWrites } from "../control/writes.ts";
-import { mostActions } from "../control/writes.ts";
-import { CommitRefusedError, SourceError } from "../errors.ts";
-import type { Work } from "../job.ts";
+import { noWrites } from "../control/writes.ts";
+import { SourceError } from "../errors.ts";
 import type { Json } from "../json.ts";
 import type { LiveRun } from "../live-run.ts";
 import type { RunInfo } from "../run-context.ts";
 import type { Ending } from "../run-record.ts";
+import { inOrder } from "./in-order.ts";
+import { itemDoer, type SourceWork } from "./item.ts";
+import { batchOf } from "./item-batch.ts";
 import { packer } from "./packing.ts";
 import { outOfTime } from "./reserve.ts";
 import type { SourcePage } from "./source.ts";
 
-type SourceWork = Work & { readonly shape: "source" };
-
 export const performSource = async (work: SourceWork, live: LiveRun, run: RunInfo): Promise<Ending> => {
-  const { source, process, limit } = work;
+  const { source, limit } = work;
   const pageSize = source.pageSize ?? defaultPageSize;
   const most = {
     items: limit.items ?? Number.POSITIVE_INFINITY,
     pages: limit.pages ?? Number.POSITIVE_INFINITY,
     transactions: limit.transactions ?? Number.POSITIVE_INFINITY,
   };
+  const doItem = itemDoer(work, live, run);
   const pack = packer();
+  const keepsPlace = source.resumes !== "start";
+  /** Where the pages that are packed end. */
+  let position = keepsPlace ? live.watermark : undefined;
   let items = 0;
   let pages = 1;
   let transactions = 0;
@@ -34,42 +37,48 @@ export const performSource = async (work: SourceWork, live: LiveRun, run: RunInf
   const flush = async () => {
     await open;
     transactions += 1;
-    open = live.commit(pack.take());
+    open = live.commit(batchOf(work, live, pack.take()));
     // It is waited for before the next one, or at the end.
     open.catch(() => {});
   };
   const done = async (ending: Ending): Promise<Ending> => {
     await open;
-    if (pack.items > 0) live.stage(pack.take());
+    const moved = keepsPlace && position !== undefined && !same(position, live.watermark);
+    if (pack.items > 0) live.stage(batchOf(work, live, pack.take()));
+    else if (moved) live.stage({ writes: noWrites, items: 0, watermark: position as Json });
     return ending;
   };
-  const capped = (bound: string) =>
-    done({ outcome: "capped", backlog: `items after the watermark (stopped by ${bound})` });
+  const capped = async (bound: string) =>
+    done({ outcome: "capped", backlog: `${await leftAfter(work, live, position)} (stopped by ${bound})` });
 
   /** Packs a page's items; the bound that was reached, if one was. */
   const packPage = async (page: SourcePage<unknown>): Promise<string | undefined> => {
-    for (const { item, cursor } of page.items) {
+    const last = page.items.at(-1);
+    for await (const { input, result } of inOrder(page.items, work.concurrency, doItem.start)) {
       if (live.signal.aborted) throw live.signal.reason;
       if (items > 0 && outOfTime(live)) return "the deadline";
-      const result = process(item, run);
-      const writes = prepareItem(work, live, cursor, result instanceof Promise ? await result : result);
-      if (!pack.add(writes, cursor)) {
+      const done = await doItem.settle(input, result);
+      // A page may end further on than its last item.
+      const lot = input === last && page.end !== undefined ? { ...done, cursor: page.end } : done;
+      if (!pack.add(lot)) {
         if (transactions + 1 >= most.transactions) return "limit.transactions";
         await flush();
-        pack.add(writes, cursor);
+        pack.add(lot);
       }
+      position = lot.cursor;
       items += 1;
     }
+    if (last === undefined && page.end !== undefined) position = page.end;
     return undefined;
   };
 
   try {
-    let page = await readPage(work, live, live.watermark, Math.min(pageSize, most.items));
+    let page = await readPage(work, live, position, Math.min(pageSize, most.items));
     for (;;) {
-      const last = page.items.at(-1)?.cursor;
+      const after = page.end ?? page.items.at(-1)?.cursor;
       const wanted = Math.min(pageSize, most.items - items - page.items.length);
-      const goesOn = !page.done && last !== undefined && wanted > 0 && pages < most.pages;
-      const next = goesOn ? readPage(work, live, last, wanted) : undefined;
+      const goesOn = !page.done && after !== undefined && wanted > 0 && pages < most.pages;
+      const next = goesOn ? readPage(work, live, after, wanted) : undefined;
       next?.catch(() => {});
       const bound = await packPage(page);
       if (bound !== undefined) return await capped(bound);
@@ -90,28 +99,20 @@ export const performSource = async (work: SourceWork, live: LiveRun, run: RunInf
 
 const defaultPageSize = 1_000;
 
-/** The writes of one item, checked; an error names the item by its cursor. */
-const prepareItem = ({ source }: SourceWork, live: LiveRun, cursor: Json, writes: unknown): PreparedWrites => {
-  const subject = `${source.name}: process, for the item at cursor ${JSON.stringify(cursor)},`;
-  if (!Array.isArray(writes)) {
-    throw new CommitRefusedError(
-      `${subject} must return an array of writes, and returned ${writes === null ? "null" : typeof writes}`,
-    );
-  }
-  if (writes.length > mostActions) {
-    throw new CommitRefusedError(
-      `${subject} returned ${writes.length} writes, and one item takes at most ${mostActions}: its work has to fit one transaction`,
-      mostActions,
-    );
-  }
+const same = (one: Json | undefined, other: Json | undefined): boolean => JSON.stringify(one) === JSON.stringify(other);
+
+const leftAfter = async ({ source }: SourceWork, live: LiveRun, after: Json | undefined): Promise<string> => {
   try {
-    return live.attempt.store.prepare(writes, cursor);
-  } catch (error) {
-    if (!(error instanceof CommitRefusedError)) throw error;
-    throw new CommitRefusedError(`${subject} returned what can't be committed: ${error.message}`, error.index, {
-      cause: error,
-    });
+    const left = await source.left?.({ after, ...readingFor(live) });
+    return left ?? "items after the watermark";
+  } catch {
+    return "items after the watermark";
   }
+};
+
+const readingFor = ({ attempt, signal }: LiveRun) => {
+  const { clock, random, deadline, tables } = attempt;
+  return { signal, budget: { clock, random, until: deadline }, tables };
 };
 
 /** A page, checked: going on from a cursor that doesn't advance would loop. */
@@ -121,17 +122,11 @@ const readPage = async (
   after: Json | undefined,
   limit: number,
 ): Promise<SourcePage<unknown>> => {
-  const { clock, random, deadline, tables } = live.attempt;
-  const page = await source.read({
-    after,
-    limit,
-    signal: live.signal,
-    budget: { clock, random, until: deadline },
-    tables,
-  });
+  const page = await source.read({ after, limit, ...readingFor(live) });
   const items = page.items.slice(0, limit);
-  const done = page.done && items.length === page.items.length;
-  if (items.length === 0 && !done) {
+  const whole = items.length === page.items.length;
+  const done = page.done && whole;
+  if (items.length === 0 && !done && (page.end === undefined || same(page.end, after))) {
     throw new SourceError(source.name, "a page has no items and isn't the last one, so it doesn't advance");
   }
   let before = after === undefined ? undefined : JSON.stringify(after);
@@ -145,5 +140,5 @@ const readPage = async (
     }
     before = text;
   }
-  return { items, done };
+  return { items, done, ...(page.end === undefined || !whole ? {} : { end: page.end }) };
 };

@@ -18,8 +18,10 @@ export interface ReadRequest {
 export interface SourcePage<Item> {
   /** In the order of their cursors, each cursor once, all of them after the one asked for. */
   readonly items: readonly { readonly item: Item; readonly cursor: Json }[];
-  /** Nothing is left after these. A page without items must say so. */
+  /** Nothing is left after these. A page without items must say so, or give an `end`. */
   readonly done: boolean;
+  /** Where the next page starts, if that isn't the last item's cursor. Becomes the watermark once the page is done. */
+  readonly end?: Json;
 }
 
 export interface Source<Item> {
@@ -30,5 +32,15 @@ export interface Source<Item> {
    * @default 1000
    */
   readonly pageSize?: number;
+  /**
+   * `watermark`: a run goes on after the last item that was done. `start`: every run reads from the very start, because
+   * items that are done are no longer found there.
+   * @default "watermark"
+   */
+  readonly resumes?: "watermark" | "start";
   read(request: ReadRequest): Promise<SourcePage<Item>>;
+  /** Reads one item again by its cursor, for a parked item that is retried; `undefined` if it's gone. */
+  readOne?(cursor: Json, request: Pick<ReadRequest, "budget" | "tables">): Promise<Item | undefined>;
+  /** What is left after `after`, in a few words, if that can be said at little cost. */
+  left?(request: Omit<ReadRequest, "limit">): Promise<string | undefined>;
 }
