@@ -11,6 +11,7 @@ import { dynamoStore } from "./control/dynamo-store.ts";
 import type { TableReader } from "./control/table-reader.ts";
 import { PredecessorUnfinishedError } from "./errors.ts";
 import { defaultLog, type Logger } from "./observe/log.ts";
+import type { OnUnknown } from "./on-unknown.ts";
 import type { AttemptOutcome } from "./outcome.ts";
 import { holderOf, isoOf, type RunReport, withThrown } from "./report.ts";
 import type { Schedule } from "./schedule/index.ts";
@@ -28,6 +29,7 @@ export interface LeaseSpec {
   readonly skewMs: number;
   readonly overlap: OverlapPolicy;
   readonly catchUp: CatchUpPolicy;
+  readonly onUnknown: OnUnknown;
   /** The job is configured not to write: it takes the lease and is recorded, and writes nothing else. */
   readonly dryRun: boolean;
 }

@@ -228,3 +228,29 @@ export class ParkLimitError extends CronfenceError {
     );
   }
 }
+
+/** An earlier run began an effect, and nobody knows how it ended: a person must say (or the job's `onUnknown`). */
+export class EffectUnknownError extends CronfenceError {
+  override readonly name = "EffectUnknownError";
+  readonly job: string;
+  readonly key: string;
+
+  constructor(job: string, key: string, run: string, at: number) {
+    super(
+      "EFFECT_UNKNOWN",
+      `job "${job}": run ${run} began effect ${JSON.stringify(key)} at ${new Date(at).toISOString()}, and nobody knows ` +
+        "whether it was done; it isn't called again until somebody says so",
+    );
+    this.job = job;
+    this.key = key;
+  }
+}
+
+/** Thrown by an effect to say that it certainly wasn't done: it may be called again. Keeps what made it fail as `cause`. */
+export class NotDoneError extends CronfenceError {
+  override readonly name = "NotDoneError";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("NOT_DONE", message, options);
+  }
+}

@@ -16,6 +16,7 @@ export type {
   Finish,
   FinishResult,
   Lease,
+  OnceState,
   ParkedItem,
   ParkedPage,
   Paused,
@@ -33,10 +34,12 @@ export type { Duration } from "./duration.ts";
 export {
   CommitRefusedError,
   CronfenceError,
+  EffectUnknownError,
   hasCode,
   InvalidOptionsError,
   InvalidScheduleError,
   LeaseLostError,
+  NotDoneError,
   OutcomeUnknownError,
   ParkLimitError,
   PredecessorUnfinishedError,
@@ -52,6 +55,8 @@ export {
 export { defineJob, type Job, type JobOptions, type Limit, type TickResult, type Work } from "./job.ts";
 export type { Json } from "./json.ts";
 export type { Logger } from "./observe/log.ts";
+export type { OnUnknown } from "./on-unknown.ts";
+export type { Effect } from "./once.ts";
 export type { AttemptOutcome, Outcome, RunOutcome } from "./outcome.ts";
 export type { RunReport } from "./report.ts";
 export { runJob } from "./run.ts";

@@ -10,6 +10,7 @@ import { type Duration, milliseconds } from "./duration.ts";
 import { InvalidOptionsError } from "./errors.ts";
 import { readOptions } from "./job-options.ts";
 import type { Json } from "./json.ts";
+import type { OnUnknown } from "./on-unknown.ts";
 import type { Run, RunInfo, Tick, TickRun } from "./run-context.ts";
 import { calendar, type Exception, lintSchedule, type Schedule, withCalendar } from "./schedule/index.ts";
 import type { Source } from "./work/source.ts";
@@ -69,6 +70,11 @@ export interface JobOptions {
    * @default "queue"
    */
   readonly overlap?: OverlapPolicy;
+  /**
+   * What to do about an effect (`run.once`) that an earlier run began and whose end nobody knows: see `OnUnknown`.
+   * @default "block"
+   */
+  readonly onUnknown?: OnUnknown;
   /** @default false: takes the lease and is recorded, and writes nothing else. The environment's CRONFENCE_DRY_RUN=1 does the same. */
   readonly dryRun?: boolean;
 }
@@ -222,6 +228,7 @@ export function defineJob(
       ...(startAt === undefined ? {} : { startAt: Date.parse(startAt) }),
       ...(startWithin === undefined ? {} : { startWithinMs: (milliseconds(startWithin) as number) + jitterMs }),
     },
+    onUnknown: options.onUnknown ?? "block",
     dryRun: dryRun ?? process.env.CRONFENCE_DRY_RUN === "1",
     work: workOf(options),
     warnings,

@@ -3,6 +3,7 @@ import type { Write } from "./control/writes.ts";
 import type { Json } from "./json.ts";
 import type { LiveRun } from "./live-run.ts";
 import type { Logger } from "./observe/log.ts";
+import { callOnce, type Effect } from "./once.ts";
 import type { Ending } from "./run-record.ts";
 
 /** One instant at which the job is due. Its identity is the scheduled time, never the delivery. */
@@ -36,6 +37,21 @@ export interface RunInfo<Watermark extends Json = Json> {
   readonly signal: AbortSignal;
   /** Milliseconds left until the deadline; `Infinity` where there is none. */
   remainingMs(): number;
+  /**
+   * Calls an effect outside DynamoDB once for `key`, and remembers its result: a later call with the same key, in this run
+   * or another one, returns it. In a dry run the effect isn't called and the result is `undefined`.
+   *
+   * An effect that throws may have been done: it stays open, and the job's `onUnknown` decides next time, unless it throws
+   * `NotDoneError`. Takes a read and two commits.
+   *
+   * @param key what the effect is for, such as `invoice-2026-03`: at most 900 bytes
+   * @throws EffectUnknownError when an earlier run began it, its end is unknown, and `onUnknown` is "block"
+   */
+  // biome-ignore lint/suspicious/noConfusingVoidType: an async function without a result gives Promise<void>
+  once<Result extends Json | void>(
+    key: string,
+    effect: (effect: Effect) => Result | Promise<Result>,
+  ): Promise<Result | undefined>;
   /** Commits are checked and counted, and not sent. */
   readonly dryRun: boolean;
   readonly log: Logger;
@@ -107,6 +123,9 @@ export const runContext = (live: LiveRun): { readonly run: Run; readonly ending:
         return Promise.reject(error);
       }
     },
+    // biome-ignore lint/suspicious/noConfusingVoidType: as in its declaration
+    once: <Result extends Json | void>(key: string, effect: (effect: Effect) => Result | Promise<Result>) =>
+      callOnce(live, spec.onUnknown, key, effect) as Promise<Result | undefined>,
     commitAtEnd: (writes, options) => live.stage(batch(writes, options)),
     capped: (left) => {
       ending = { outcome: "capped", ...(left === undefined ? {} : { backlog: left }) };

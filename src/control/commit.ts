@@ -106,7 +106,8 @@ const commitCommand = (
     "#leaseUntil = :until",
   ];
   if (commit.watermark !== undefined) sets.push("#watermark = :watermark");
-  if (commit.tick !== undefined) sets.push("#tick = :tick");
+  if (commit.tick !== undefined) sets.push("#tick = :tick", "#run[0].#completed = :tick");
+  if (commit.skipped !== undefined) sets.push("#run[0].#skipped = :skipped");
   if (commit.tickPart) sets.push("#tickPart = :tickPart");
   if (commit.covers !== undefined) sets.push("#run[0].#tick = :covers");
   if (commit.prev !== undefined) sets.push("#prev = :prev");
@@ -134,6 +135,7 @@ const commitCommand = (
             ":until": commit.leaseUntil,
             ":watermark": encodeWatermark(commit.watermark),
             ":tick": commit.tick,
+            ":skipped": commit.skipped,
             ":tickPart": commit.tickPart ?? undefined,
             ":covers": commit.covers,
             ":prev": commit.prev,

@@ -46,6 +46,9 @@ export interface RunEntry {
   readonly fence?: number;
   /** Which request made the last commit: tells an earlier commit that arrived late from the present one. */
   readonly token?: string;
+  /** The last tick that its commits completed, and those that they passed over: what a run that dies leaves to be recorded. */
+  readonly completed?: number;
+  readonly skipped?: readonly SkippedTicks[];
 }
 
 /** New runs are blocked; a run that is going isn't touched. */
@@ -108,7 +111,7 @@ export interface AcquireRequest {
   readonly job: string;
   /** A nonce, new per acquisition and the same on all its tries. */
   readonly owner: string;
-  readonly run: Omit<RunEntry, "seq" | "owner" | "items" | "fence" | "token">;
+  readonly run: Omit<RunEntry, "seq" | "owner" | "items" | "fence" | "token" | "completed" | "skipped">;
   /** The same on all tries of one acquisition. */
   readonly now: number;
   readonly ttlMs: number;
@@ -135,6 +138,8 @@ export interface Commit {
   readonly watermark?: Json;
   /** Completes this tick, in milliseconds since the epoch. */
   readonly tick?: number;
+  /** All ticks that this run has passed over by then. */
+  readonly skipped?: readonly SkippedTicks[];
   /** Where a large tick stands; `null` takes an earlier one away. */
   readonly tickPart?: TickPart | null;
   /** The run covers ticks up to this one from now on. */
@@ -253,6 +258,17 @@ export interface ParkedPage {
   readonly next?: string;
 }
 
+/** What is known of an effect outside DynamoDB. */
+export interface OnceState {
+  /** `intended`: begun, and nobody knows how it ended. */
+  readonly state: "intended" | "done";
+  readonly fence: number;
+  readonly run: string;
+  /** When it was begun, in milliseconds since the epoch. */
+  readonly at: number;
+  readonly result?: Json;
+}
+
 /** Who does an operator act, and why. */
 export interface Act {
   readonly by: string;
@@ -275,6 +291,28 @@ export interface ControlStore {
   parked(job: string, page: { limit: number; after?: string }, budget: Budget): Promise<ParkedPage>;
   readParked(job: string, key: string, budget: Budget): Promise<ParkedItem | undefined>;
   dropParked(job: string, key: string, act: Act, at: number, budget: Budget): Promise<void>;
+
+  readOnce(job: string, key: string, budget: Budget): Promise<OnceState | undefined>;
+  /** The writes before an effect, after it, and for one that wasn't done after all. */
+  intend(
+    job: string,
+    key: string,
+    intent: { fence: number; run: string; at: number; seen: OnceState | undefined },
+  ): PreparedWrites;
+  fulfil(
+    job: string,
+    key: string,
+    done: { fence: number; run: string; at: number; result: Json | undefined },
+  ): PreparedWrites;
+  withdraw(job: string, key: string, fence: number, run: string): PreparedWrites;
+  releaseOnce(
+    job: string,
+    key: string,
+    verdict: "done" | "not done",
+    act: Act,
+    at: number,
+    budget: Budget,
+  ): Promise<void>;
 
   /** Makes a job known, if it isn't yet. */
   create(job: string, since: number, budget: Budget): Promise<void>;

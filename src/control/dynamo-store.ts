@@ -7,6 +7,7 @@ import { commit, renew } from "./commit.ts";
 import type { Connection } from "./connection.ts";
 import type { ControlStore } from "./control-store.ts";
 import { finish } from "./finish.ts";
+import { fulfilWrites, intendWrites, readOnce, releaseOnce, withdrawWrites } from "./once.ts";
 import { dropParked, parkWrites, readOneParked, readParked, unparkWrites } from "./parked.ts";
 import { readControl, readRuns } from "./read.ts";
 import { recordCrashed, recordLost } from "./records.ts";
@@ -66,6 +67,11 @@ export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
     parked: (job, page, budget) => readParked(connection, job, page, budget),
     readParked: (job, key, budget) => readOneParked(connection, job, key, budget),
     dropParked: (job, key, act, at, budget) => dropParked(connection, job, key, act, at, budget),
+    readOnce: (job, key, budget) => readOnce(connection, job, key, budget),
+    intend: (job, key, intent) => intendWrites(table, job, key, intent),
+    fulfil: (job, key, done) => fulfilWrites(table, job, key, done),
+    withdraw: (job, key, fence, run) => withdrawWrites(table, job, key, fence, run),
+    releaseOnce: (job, key, verdict, act, at, budget) => releaseOnce(connection, job, key, verdict, act, at, budget),
     create: (job, since, budget) => create(connection, job, since, budget),
     read: (job, budget) => readControl(connection, job, budget),
     acquire: (request, budget) => acquire(connection, request, budget),

@@ -34,6 +34,8 @@ export const parkedKey = (job: string, key: string): Item => ({
   sk: { S: `parked#${key}` },
 });
 
+export const onceKey = (job: string, key: string): Item => ({ pk: { S: partition(job) }, sk: { S: `once#${key}` } });
+
 export const parkedKeysOf = (job: string) => ({ pk: partition(job), prefix: "parked#" });
 
 /** The first and last possible sort key of a job's run records. */

@@ -53,6 +53,8 @@ const crashedRecord = (job: string, entry: RunEntry, at: number): RunRecord => (
   ...(entry.requestId === undefined ? {} : { requestId: entry.requestId }),
   ...(entry.version === undefined ? {} : { version: entry.version }),
   ...(entry.tick === undefined ? {} : { ticks: { from: entry.tick, through: entry.tick, count: 1 } }),
+  ...(entry.completed === undefined ? {} : { completed: entry.completed }),
+  ...(entry.skipped === undefined ? {} : { skipped: entry.skipped }),
 });
 
 export const recordLost = async (connection: Connection, record: RunRecord, budget: Budget): Promise<RunOutcome> => {

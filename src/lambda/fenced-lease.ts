@@ -14,6 +14,7 @@ import { dynamoStore } from "../control/dynamo-store.ts";
 import { type Duration, milliseconds } from "../duration.ts";
 import { CronfenceError, InvalidOptionsError } from "../errors.ts";
 import { type LiveRun, liveRun } from "../live-run.ts";
+import type { OnUnknown } from "../on-unknown.ts";
 import type { RunReport } from "../report.ts";
 import { endRun, isGranted } from "../run.ts";
 import { type Run, runContext } from "../run-context.ts";
@@ -35,6 +36,8 @@ export interface FencedLeaseOptions extends LambdaDeps {
   readonly overlap?: OverlapPolicy;
   /** How long a run may take. @default what the invocation has left, less a reserve */
   readonly timeout?: Duration;
+  /** See `JobOptions.onUnknown`. @default "block" */
+  readonly onUnknown?: OnUnknown;
   /** Lets a run cover the ticks that were missed before it, and names the next one in logs and records. */
   readonly schedule?: Schedule;
 }
@@ -188,6 +191,7 @@ const specOf = (options: FencedLeaseOptions): LeaseSpec => {
     skewMs: milliseconds(skew) as number,
     overlap,
     catchUp: everyTick,
+    onUnknown: options.onUnknown ?? "block",
     dryRun: process.env.CRONFENCE_DRY_RUN === "1",
     ...(timeout === undefined ? {} : { timeoutMs: milliseconds(timeout) as number }),
     ...(schedule === undefined ? {} : { schedule }),
@@ -204,6 +208,7 @@ const known = [
   "overlap",
   "timeout",
   "schedule",
+  "onUnknown",
   "store",
   "clock",
   "log",
