@@ -90,7 +90,7 @@ export function readField(
     if (term === "") refuse(piece, "a value is missing here");
     if (term === "?") {
       if (dialect === "unix" || !name.startsWith("day-of-") || terms.length > 1) {
-        refuse(piece, `? isn't cron${dialect === "unix" ? "; write *" : ": it may only stand alone in a day field"}`);
+        refuse(piece, dialect === "unix" ? "? isn't cron; write *" : "? may only stand alone in a day field");
       }
     } else {
       const day = readSpecial(piece);
@@ -131,7 +131,7 @@ function readSpecial(piece: Piece): SpecialDay | undefined {
   const inMonth = piece.name === "day-of-month";
   const inWeek = piece.name === "day-of-week";
   if (inMonth && text === "L") return { kind: "last-day" };
-  if (inMonth && (text === "LW" || text === "WL")) return { kind: "last-workday" };
+  if (inMonth && text === "LW") return { kind: "last-workday" };
   if (inMonth && /^L-\d+$/.test(text)) {
     refuse(piece, `${piece.text} isn't documented by AWS and unknown to most crons; use L, or a day up to 28`);
   }

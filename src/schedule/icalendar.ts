@@ -41,18 +41,22 @@ const isCancelled = (event: ICAL.Event): boolean => event.component.getFirstProp
 
 function exception(event: ICAL.Event, start: ICAL.Time, end: ICAL.Time): Exception {
   const reason = event.summary || "calendar";
-  if (!start.isDate) return { from: instantOf(event, start), to: instantOf(event, end), reason };
+  if (!start.isDate) return { from: instantOf(event, start, "dtstart"), to: instantOf(event, end, "dtend"), reason };
   // DTEND is the day after the last one; an event without it lasts one day.
   const last = end.clone();
   if (end.compare(start) > 0) last.adjust(-1, 0, 0, 0);
   return { on: `${start.toString()}..${last.toString()}`, reason };
 }
 
-/** The instant of a local time. Where clocks change it may be off by the change, which a freeze can bear. */
-function instantOf(event: ICAL.Event, time: ICAL.Time): number {
+/**
+ * The instant of the local `time` of an event's `property`; an end without a zone of its own is in that of the start.
+ * Where clocks change it may be off by the change, which a freeze can bear.
+ */
+function instantOf(event: ICAL.Event, time: ICAL.Time, property: "dtstart" | "dtend"): number {
   const wall = Date.UTC(time.year, time.month - 1, time.day, time.hour, time.minute, time.second);
   if (time.zone === ICAL.Timezone.utcTimezone) return wall;
-  const name = event.component.getFirstProperty("dtstart")?.getFirstParameter("tzid");
+  const zoneOf = (name: string) => event.component.getFirstProperty(name)?.getFirstParameter("tzid");
+  const name = zoneOf(property) || zoneOf("dtstart");
   if (!name) throw new Error(`the event "${event.summary}" has neither Z nor a zone`);
   const zone = zoneNamed(canonicalZone(name));
   return wall - zone.offsetAt(wall - zone.offsetAt(wall));

@@ -60,12 +60,19 @@ describe("a calendar file", () => {
           "DTSTART;TZID=America/New_York:20261127T000000",
           "DTEND;TZID=America/New_York:20261130T000000",
         ],
+        [
+          "UID:6",
+          "SUMMARY:Flight",
+          "DTSTART;TZID=Europe/Berlin:20261001T100000",
+          "DTEND;TZID=America/New_York:20261001T130000",
+        ],
         ["UID:5", "SUMMARY:Called off", "STATUS:CANCELLED", "DTSTART;VALUE=DATE:20260701"],
       ),
     );
     expect(dates(calendar)).toEqual(["2026-12-25 Christmas", "2026-12-26 Christmas", "2026-05-01 One day"]);
     expect(freezes(calendar)).toEqual([
       "2026-06-01T20:00:00.000Z 2026-06-02T04:00:00.000Z Move",
+      "2026-10-01T08:00:00.000Z 2026-10-01T17:00:00.000Z Flight",
       "2026-11-27T05:00:00.000Z 2026-11-30T05:00:00.000Z Sales",
     ]);
   });

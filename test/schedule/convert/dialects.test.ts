@@ -77,6 +77,11 @@ describe("a conversion", () => {
     }
   });
 
+  it("is refused where a host's own reading of W is known to differ", () => {
+    for (const convert of [toCloudflare, toSystemd]) expect(code(convert(cron("0 9 29W * *")))).toBe("LW");
+    expect(code(toCloudflare(cron("0 9 28W * *")))).toBe("0 9 28W * *");
+  });
+
   it("says why there is none, and what to write instead", () => {
     const refused = toEventBridge(cron("0 0 13 * 5"));
     expect(refused).toMatchObject({ ok: false, code: "OR_DAYS" });
