@@ -13,7 +13,7 @@ import { PredecessorUnfinishedError } from "./errors.ts";
 import { defaultLog, type Logger } from "./observe/log.ts";
 import type { OnUnknown } from "./on-unknown.ts";
 import type { AttemptOutcome } from "./outcome.ts";
-import { holderOf, isoOf, type RunReport, withThrown } from "./report.ts";
+import { errorOf, holderOf, isoOf, type RunReport, withThrown } from "./report.ts";
 import type { Schedule } from "./schedule/index.ts";
 import type { Trigger } from "./trigger.ts";
 
@@ -146,10 +146,21 @@ export const budgetUntil = (attempt: Attempt, until: number): Budget => ({
 export type Granted = { readonly lease: Lease; readonly state: ControlState };
 
 /** The lease, or the report of an attempt that ends without it. */
-export const acquireLease = async (attempt: Attempt): Promise<Granted | RunReport> => {
-  const { trigger, log, spec } = attempt;
+export const acquireLease = (attempt: Attempt): Promise<Granted | RunReport> => {
+  const { trigger, log } = attempt;
   log.info({ trigger: trigger.kind, attempt: trigger.attempt, requestId: trigger.requestId }, "attempt started");
-  if (attempt.adHoc) return borrowState(attempt);
+  return (attempt.adHoc ? borrowState(attempt) : acquireAsTold(attempt)).catch((error) => unrecorded(attempt, error));
+};
+
+/** An attempt whose end isn't known or couldn't be recorded has no report; its last line says why. */
+export const unrecorded = ({ log, clock, startedAt }: Attempt, error: unknown): never => {
+  log.error({ error: errorOf(error), durationMs: clock.now() - startedAt }, "attempt ended: unrecorded");
+  throw error;
+};
+
+/** Acquires as the job's overlap policy says. */
+const acquireAsTold = async (attempt: Attempt): Promise<Granted | RunReport> => {
+  const { trigger, spec } = attempt;
   let result = await tryAcquire(attempt);
   for (let moves = 0; result.kind === "held"; moves += 1) {
     const { state } = result;

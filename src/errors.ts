@@ -254,3 +254,23 @@ export class NotDoneError extends CronfenceError {
     super("NOT_DONE", message, options);
   }
 }
+
+/** A destructive run was about to affect more than it may: nothing was written. */
+export class GuardTrippedError extends CronfenceError {
+  override readonly name = "GuardTrippedError";
+  readonly job: string;
+  readonly planned: number;
+  /** Of the planned set: an approval is for this one. */
+  readonly hash: string;
+
+  constructor(job: string, plan: { readonly count: number; readonly hash: string }, exceeded: string) {
+    super(
+      "GUARD_TRIPPED",
+      `job "${job}": nothing was written, since ${plan.count} planned items exceed ${exceeded}; ` +
+        "look at the plan, and approve it if it is right",
+    );
+    this.job = job;
+    this.planned = plan.count;
+    this.hash = plan.hash;
+  }
+}

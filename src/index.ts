@@ -8,6 +8,7 @@ export type {
   AcquireRequest,
   AcquireResult,
   Act,
+  Approval,
   Budget,
   Commit,
   CommitResult,
@@ -26,6 +27,7 @@ export type {
   TickPart,
   TickRange,
   TriggerKind,
+  Tripped,
 } from "./control/control-store.ts";
 export { type DynamoStore, dynamoStore, type StoreOptions } from "./control/dynamo-store.ts";
 export { createControlTable } from "./control/table.ts";
@@ -35,6 +37,7 @@ export {
   CommitRefusedError,
   CronfenceError,
   EffectUnknownError,
+  GuardTrippedError,
   hasCode,
   InvalidOptionsError,
   InvalidScheduleError,
@@ -63,3 +66,4 @@ export { runJob } from "./run.ts";
 export type { CommitOptions, Run, RunInfo, Tick, TickRun } from "./run-context.ts";
 export { type CronOptions, cron, type RateOptions, rate, type Schedule } from "./schedule/index.ts";
 export type { Trigger } from "./trigger.ts";
+export type { Destructive } from "./work/guard.ts";

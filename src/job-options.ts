@@ -45,6 +45,19 @@ const shape = {
   overlap: z.optional(z.enum(["queue", "skip", "takeover"])),
   dryRun: z.optional(z.boolean()),
   onUnknown: z.optional(z.custom((value) => value === "retry" || value === "block" || isFunction(value))),
+  destructive: z.optional(
+    z.strictObject({
+      max: z.int().check(z.gte(0)),
+      usual: z.optional(
+        z.strictObject({
+          factor: z.number().check(z.gte(1)),
+          history: z.optional(z.int().check(z.gte(3), z.lte(20))),
+        }),
+      ),
+      share: z.optional(z.strictObject({ of: z.custom(isFunction), atMost: z.number().check(z.gt(0), z.lte(1)) })),
+    }),
+  ),
+  plan: z.optional(z.custom(isFunction)),
   limit: z.optional(z.strictObject(limitShape)),
   concurrency: count,
   onItemError: z.optional(z.enum(["stop", "park"])),
@@ -76,6 +89,10 @@ const allowed: Record<keyof typeof shape, string> = {
   overlap: '"queue", "skip" or "takeover"',
   dryRun: "true or false",
   onUnknown: '"retry", "block" or a function that finds out',
+  destructive:
+    "an object with max (a whole number), and where wanted usual { factor: 1 or more, history: 3 to 20 } and " +
+    "share { of: a function, atMost: more than 0, at most 1 }",
+  plan: "a function that returns keys",
   limit: "an object with items, pages or transactions, each a whole number of at least 1",
   except: 'a list of dates ("2026-12-25"), ranges ("2026-12-24..2026-12-27"), freezes ({ from, to }) and calendars',
   jitter: aDuration,
@@ -122,6 +139,13 @@ const shapeProblems = (given: Record<string, unknown>): string[] => {
     if (given[key] !== undefined && given.source === undefined)
       problems.push(`${key} is for jobs with a source, and there is none`);
   }
+  if (given.run !== undefined && (given.destructive === undefined) !== (given.plan === undefined)) {
+    problems.push(
+      "destructive and plan belong together where a run function does the work: the guard counts what plan returns",
+    );
+  }
+  if (given.plan !== undefined && given.run === undefined)
+    problems.push("plan is for jobs with a run function, and there is none");
   for (const key of ["maxAttempts", "maxParked"]) {
     if (given[key] !== undefined && given.onItemError !== "park") problems.push(`${key} is for onItemError "park"`);
   }

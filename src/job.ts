@@ -13,6 +13,7 @@ import type { Json } from "./json.ts";
 import type { OnUnknown } from "./on-unknown.ts";
 import type { Run, RunInfo, Tick, TickRun } from "./run-context.ts";
 import { calendar, type Exception, lintSchedule, type Schedule, withCalendar } from "./schedule/index.ts";
+import type { Destructive } from "./work/guard.ts";
 import type { Source } from "./work/source.ts";
 
 /** Where a run stops with work left: it ends as `capped`, and the next run goes on from there. */
@@ -75,6 +76,12 @@ export interface JobOptions {
    * @default "block"
    */
   readonly onUnknown?: OnUnknown;
+  /**
+   * The job deletes or overwrites what can't be had back: its runs are planned, counted and compared with these limits
+   * before their first write, and end as `guard_tripped`, with nothing written, when they exceed one. A person may approve
+   * the plan for one run. A job with `run` needs `plan` for it.
+   */
+  readonly destructive?: Destructive;
   /** @default false: takes the lease and is recorded, and writes nothing else. The environment's CRONFENCE_DRY_RUN=1 does the same. */
   readonly dryRun?: boolean;
 }
@@ -82,6 +89,11 @@ export interface JobOptions {
 interface RunWork<Watermark extends Json> {
   /** Full control: commit what and when you like. */
   readonly run: (run: Run<Watermark>) => unknown;
+  /**
+   * For a destructive job: the keys of everything that the run is about to affect. Called before `run`, which may then
+   * commit at most that many items (see `CommitOptions.items`).
+   */
+  readonly plan?: (run: RunInfo<Watermark>) => readonly Json[] | Promise<readonly Json[]>;
 }
 
 /** What a tick's function may return. */
@@ -136,10 +148,16 @@ interface SourceWork<Item> {
 
 /** A job's work, by its shape. */
 export type Work =
-  | { readonly shape: "run"; readonly run: (run: Run) => unknown }
-  | { readonly shape: "tick"; readonly tick: TickWork<Json>["tick"] }
+  | {
+      readonly shape: "run";
+      readonly run: (run: Run) => unknown;
+      readonly plan: RunWork<Json>["plan"];
+      readonly destructive: Destructive | undefined;
+    }
+  | { readonly shape: "tick"; readonly tick: TickWork<Json>["tick"]; readonly destructive: Destructive | undefined }
   | {
       readonly shape: "source";
+      readonly destructive: Destructive | undefined;
       readonly source: Source<unknown>;
       readonly process: SourceWork<unknown>["process"];
       readonly limit: Limit;
@@ -260,11 +278,12 @@ const firstRetryMs = 60_000;
 type Shapes = Partial<RunWork<Json> & TickWork<Json> & SourceWork<unknown>>;
 
 /** The defaults are written down in `SourceWork`. */
-const workOf = ({ run, tick, source, process, ...options }: Shapes): Work => {
-  if (run !== undefined) return { shape: "run", run };
-  if (tick !== undefined) return { shape: "tick", tick };
+const workOf = ({ run, tick, source, process, destructive, ...options }: JobOptions & Shapes): Work => {
+  if (run !== undefined) return { shape: "run", run, plan: options.plan, destructive };
+  if (tick !== undefined) return { shape: "tick", tick, destructive };
   return {
     shape: "source",
+    destructive,
     source: source as Source<unknown>,
     process: process as SourceWork<unknown>["process"],
     limit: options.limit ?? {},

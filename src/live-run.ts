@@ -11,7 +11,15 @@
 import { type Attempt, budgetUntil, type Granted } from "./attempt.ts";
 import { planTicks, type TickPlan } from "./catch-up.ts";
 import { commitmentLedger } from "./commitment.ts";
-import type { ControlStore, Finish, RunRecord, TickPart } from "./control/control-store.ts";
+import type {
+  Approval,
+  ControlState,
+  ControlStore,
+  Finish,
+  RunRecord,
+  SkippedTicks,
+  TickPart,
+} from "./control/control-store.ts";
 import { dryRunStore } from "./control/dry-run.ts";
 import { tally } from "./control/tally.ts";
 import { mostActionsWithFinish, noWrites } from "./control/writes.ts";
@@ -44,6 +52,13 @@ export interface LiveRun {
   readonly watermark: Json | undefined;
   /** A tick that an earlier run left half done. */
   readonly tickPart: TickPart | undefined;
+  /** How much the last runs did, and the approval of a larger plan, as of the start. */
+  readonly recent: ControlState["recent"];
+  readonly approval: Approval | undefined;
+  /** The approval goes with the run's first commit, or with its finish. */
+  useApproval(): void;
+  /** Refuses commits that would bring the run's items over this. */
+  limitItems(most: number): void;
   /** How long the slowest commit took so far, in milliseconds. */
   readonly slowestCommitMs: number;
   /** Writes that a dry run would have sent. */
@@ -80,6 +95,9 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     ...(state.tickPart === undefined ? {} : { tickPart: state.tickPart }),
   };
   let slowestCommitMs = 0;
+  /** An approval was needed, and hasn't been used up yet. */
+  let approving = false;
+  let mostItems = Number.POSITIVE_INFINITY;
   let staged: Batch | undefined;
 
   let through = trigger.tick === undefined ? undefined : latest(trigger.tick, state.pending);
@@ -136,7 +154,14 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   const commitments = commitmentLedger();
   /** A commit whose outcome is unknown, until the finish settles it. */
   let doubted: { readonly batch: Batch; readonly error: unknown } | undefined;
+  const refuseTooMany = (batch: Batch) => {
+    if (progress.items + batch.items <= mostItems) return;
+    throw new CommitRefusedError(
+      `the run planned to affect ${mostItems} items, and this commit would bring it to ${progress.items + batch.items}`,
+    );
+  };
   const send = async (batch: Batch, covers?: number): Promise<void> => {
+    refuseTooMany(batch);
     if (doubted !== undefined) throw doubted.error;
     const prev = predecessors.unrecorded;
     const sentAt = clock.now();
@@ -148,8 +173,10 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
           seq,
           leaseUntil: prolonged(),
           items: progress.items + batch.items,
+          ...(batch.tick === undefined ? {} : passedOver(batch.tick)),
           ...(covers === undefined ? {} : { covers }),
           ...(prev.length === standing ? {} : { prev }),
+          ...(approving ? { usesApproval: true } : {}),
         },
         budgetUntil(attempt, deadline),
       );
@@ -164,6 +191,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     }
     slowestCommitMs = Math.max(slowestCommitMs, clock.now() - sentAt);
     standing = prev.length;
+    approving = false;
     progress = advance(progress, batch);
     armBeat();
   };
@@ -174,6 +202,16 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     return unseen && { outcome: "failed", error: unseen.error };
   };
 
+  /** The ticks that this run has left out, once `completed` is the job's last completed tick. */
+  const skippedThrough = (completed: number | undefined): readonly SkippedTicks[] =>
+    [...(settled?.skipped ?? []), ...(plan?.skipped ?? [])].filter(
+      ({ through }) => completed !== undefined && through <= completed,
+    );
+  const passedOver = (completed: number): { readonly skipped?: readonly SkippedTicks[] } => {
+    const skipped = skippedThrough(completed);
+    return skipped.length === 0 ? {} : { skipped };
+  };
+
   // --- The end.
   const record = (ending: Ending, at: number, end: Progress): RunRecord => {
     const all = plan === undefined ? settled : settled === undefined ? plan : joinPlans(settled, plan);
@@ -182,7 +220,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
       at,
       progress: end,
       ticks: all?.range,
-      skipped: isComplete(ending) ? (all?.skipped ?? []) : (settled?.skipped ?? []),
+      skipped: skippedThrough(end.completed),
     });
   };
 
@@ -190,12 +228,14 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     const at = clock.now();
     const completes = latest(last?.tick, ending.completes);
     const end = last === undefined ? progress : advance(progress, last);
-    const completed = latest(end.completed, dryRun ? undefined : completes);
+    const completed = dryRun ? state.tick : latest(end.completed, completes);
     return {
       seq,
-      record: record(ending, at, { ...end, ...(completed === undefined ? {} : { completed }) }),
+      record: record(ending, at, { ...withoutTick(end), ...(completed === undefined ? {} : { completed }) }),
       writes: last?.writes ?? noWrites,
       prev: predecessors.unrecorded,
+      ...(approving ? { usesApproval: true } : {}),
+      ...(ending.tripped === undefined ? {} : { tripped: { ...ending.tripped, at } }),
       ...(last?.watermark === undefined ? {} : { watermark: last.watermark }),
       ...(last?.tickPart === undefined ? {} : { tickPart: last.tickPart }),
       // A tick never moves back.
@@ -229,6 +269,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
           await send(staged);
           staged = undefined;
         }
+        if (complete && staged !== undefined) refuseTooMany(staged);
         const request = finishOf(ending, complete ? staged : undefined);
         const result = await store.finish(lease, request, budgetUntil(attempt, attempt.end));
         if (result.kind === "finished") {
@@ -266,7 +307,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     await send({ ...(staged ?? nothing), ...(completes === undefined ? {} : { tick: completes }) }, tick);
     staged = undefined;
     if (plan !== undefined) settled = settled === undefined ? plan : joinPlans(settled, plan);
-    const after = completes ?? tick - 1;
+    const after = progress.completed ?? state.since;
     through = tick;
     plan = planFrom(after, [tick]);
     passStartedAt = clock.now();
@@ -311,6 +352,14 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     },
     get tickPart() {
       return progress.tickPart;
+    },
+    recent: state.recent,
+    approval: state.approval,
+    useApproval: () => {
+      approving = true;
+    },
+    limitItems: (most) => {
+      mostItems = most;
     },
     get slowestCommitMs() {
       return slowestCommitMs;
@@ -361,5 +410,7 @@ const joinPlans = (
   range: { from: one.range.from, through: other.range.through, count: one.range.count + other.range.count },
   skipped: [...one.skipped, ...other.skipped],
 });
+
+const withoutTick = ({ completed: _, ...progress }: Progress): Progress => progress;
 
 const nothing: Batch = { writes: noWrites, items: 0 };

@@ -14,6 +14,8 @@ export interface Ending {
   readonly error?: unknown;
   /** What is left, for `capped`. */
   readonly backlog?: string;
+  /** The plan that tripped the guard. */
+  readonly tripped?: { readonly count: number; readonly hash: string };
 }
 
 export const recordOf = (

@@ -9,7 +9,8 @@
  * Guarantees: what a run writes is written under its fence or not at all; a tick is completed at most once; the report
  * says what happened, never what was hoped for.
  */
-import { type Attempt, acquireLease, closeAttempt, type Granted, openAttempt, type RunDeps } from "./attempt.ts";
+import { acquireLease, closeAttempt, type Granted, openAttempt, type RunDeps, unrecorded } from "./attempt.ts";
+import { type GuardTrippedError, hasCode } from "./errors.ts";
 import type { Job } from "./job.ts";
 import { type LiveRun, liveRun } from "./live-run.ts";
 import { errorOf, type RunReport, rangeOf } from "./report.ts";
@@ -28,7 +29,7 @@ import { perform } from "./work/perform.ts";
  */
 export const runJob = async (job: Job, trigger: Trigger, deps: RunDeps = {}): Promise<RunReport> => {
   const attempt = openAttempt(job, trigger, deps);
-  const granted = await acquireLease(attempt).catch((error) => unrecorded(attempt, error));
+  const granted = await acquireLease(attempt);
   if (!isGranted(granted)) return granted;
   const live = liveRun(attempt, granted, true);
   for (;;) {
@@ -50,7 +51,9 @@ const performed = async (job: Job, live: LiveRun): Promise<Ending> => {
     // A tick job that stopped early has completed what its own commits say.
     return job.work.shape === "tick" && ending.outcome === "capped" ? ending : { ...ending, ...completes };
   } catch (error) {
-    return { outcome: "failed", error };
+    if (!hasCode(error, "GUARD_TRIPPED")) return { outcome: "failed", error };
+    const { planned, hash } = error as GuardTrippedError;
+    return { outcome: "guard_tripped", error, tripped: { count: planned, hash } };
   }
 };
 
@@ -79,15 +82,6 @@ export const endRun = async (live: LiveRun, asked: Ending): Promise<RunReport | 
     },
     ending.error,
   );
-};
-
-/** An attempt whose end isn't known or couldn't be recorded has no report; its last line says why. */
-const unrecorded = (attempt: Attempt, error: unknown): never => {
-  attempt.log.error(
-    { error: errorOf(error), durationMs: attempt.clock.now() - attempt.startedAt },
-    "attempt ended: unrecorded",
-  );
-  throw error;
 };
 
 export const isGranted = (result: Granted | RunReport): result is Granted => "lease" in result;

@@ -1,15 +1,18 @@
 /**
  * What an operator does to a job. Each act is one transaction on the fence that was seen, with a record of who did it
  * and why; a pause or resume that meets a newer fence is tried on that, a cancel isn't: it meant the run that was seen.
+ *
+ * An act is applied once: its record is written on condition that there is none, so that a repeated request changes
+ * nothing, however late it comes; and where a request is refused, the record tells whether an earlier one was applied.
  */
 import { randomUUID } from "node:crypto";
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { StoreUnavailableError } from "../errors.ts";
 import { create } from "./acquire.ts";
 import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
-import type { Act, Budget, Paused, RunEntry } from "./control-store.ts";
-import { actKey, controlKey, namesIn, valuesOf, writeRecord } from "./items.ts";
-import { readControl, readRun } from "./read.ts";
+import type { Act, Approval, Budget, ControlState, Paused, RunEntry } from "./control-store.ts";
+import { actKey, controlKey, namesIn, readState, valuesOf, writeRecord } from "./items.ts";
+import { isOnRecord, readControl } from "./read.ts";
 import { rememberOwners } from "./tally.ts";
 
 export const pauseJob = async (connection: Connection, job: string, paused: Paused, budget: Budget): Promise<void> => {
@@ -22,10 +25,43 @@ export const resumeJob = (connection: Connection, job: string, act: Act, at: num
   onAnyFence(connection, job, "REMOVE #paused", {}, { kind: "resume", ...act }, at, budget);
 
 /**
+ * An approval is for the plan that tripped the guard last, and for no other.
+ * @throws StoreUnavailableError when no guard has tripped, or its plan is larger than `max`
+ */
+export const approvePlan = async (
+  connection: Connection,
+  job: string,
+  { by, why, max, until }: Act & { readonly max: number; readonly until: number },
+  at: number,
+  budget: Budget,
+): Promise<Approval> => {
+  const { tripped } = (await readControl(connection, job, budget)) ?? {};
+  if (tripped === undefined) {
+    throw new StoreUnavailableError(
+      `job "${job}": its guard hasn't tripped, so there is nothing to approve`,
+      "approve",
+    );
+  }
+  if (tripped.count > max) {
+    throw new StoreUnavailableError(
+      `job "${job}": the plan that tripped the guard is of ${tripped.count} items, more than the ${max} to be approved`,
+      "approve",
+    );
+  }
+  const approval: Approval = { max, until, hash: tripped.hash, by, why };
+  const act = { kind: "approve", by, why, max, until, hash: tripped.hash, planned: tripped.count };
+  await onAnyFence(connection, job, "SET #approval = :approval", { ":approval": approval }, act, at, budget);
+  return approval;
+};
+
+/**
  * | condition | without it |
  * | --- | --- |
  * | fence and owner are those seen | the run that followed would be cancelled instead |
- * | no record of the run, or `crashed` | a finished run's record would be overwritten |
+ * | seq is the one seen | the record would leave out what was committed meanwhile |
+ * | no record of the run | another record would be overwritten |
+ *
+ * A run that commits meanwhile is still the run that was meant, so that is tried again.
  */
 export const cancelRun = async (
   connection: Connection,
@@ -34,61 +70,78 @@ export const cancelRun = async (
   at: number,
   budget: Budget,
 ): Promise<RunEntry | undefined> => {
-  const state = await readControl(connection, job, budget);
-  const { run } = state ?? {};
-  if (state?.owner === undefined || run === undefined) return undefined;
   const actId = randomUUID();
+  let state = await readControl(connection, job, budget);
+  for (;;) {
+    const { run } = state ?? {};
+    if (state?.owner === undefined || run === undefined) return undefined;
+    const settled = await sendUntilKnown(connection, cancelCommand(connection, state, run, act, at, actId), budget);
+    if (settled.kind === "done") return run;
+    if (settled.kind !== "cancelled")
+      throw unanswered(connection, job, "cancel", settled as { doubt: boolean; error: unknown });
+    if (await isOnRecord(connection, actKey(job, at, actId), budget)) return run;
+    const item = settled.reasons[0]?.item;
+    const now = item && readState(job, item);
+    const committed = now?.owner === state.owner && now.fence === state.fence && now.run?.seq !== run.seq;
+    if (!committed)
+      throw new StoreUnavailableError(`job "${job}": run ${run.id} ended or was replaced meanwhile`, "cancel");
+    if (budget.clock.now() >= budget.until)
+      throw new StoreUnavailableError(`job "${job}": run ${run.id} committed too fast to be caught between`, "cancel");
+    state = now;
+  }
+};
+
+const cancelCommand = (
+  connection: Connection,
+  state: ControlState,
+  run: RunEntry,
+  act: Act,
+  at: number,
+  actId: string,
+): TransactWriteItemsCommand => {
+  const { job } = state;
   const update =
     "SET #recentOwners = :owners, #unfinished = #unfinished - :one, #fence = #fence + :one REMOVE #owner, #leaseUntil, #run";
-  const condition = "#fence = :seen AND #owner = :owner";
-  const settled = await sendUntilKnown(
-    connection,
-    new TransactWriteItemsCommand({
-      ClientRequestToken: actId,
-      TransactItems: [
-        {
-          Update: {
-            TableName: connection.table,
-            Key: controlKey(job),
-            UpdateExpression: update,
-            ConditionExpression: condition,
-            ExpressionAttributeNames: namesIn(update, condition),
-            ExpressionAttributeValues: valuesOf({
-              ":one": 1,
-              ":seen": state.fence,
-              ":owner": state.owner,
-              ":owners": rememberOwners(state, [state.owner]),
-            }),
-          },
+  const condition = "#fence = :seen AND #owner = :owner AND #run[0].#seq = :seq";
+  return new TransactWriteItemsCommand({
+    ClientRequestToken: randomUUID(),
+    TransactItems: [
+      {
+        Update: {
+          TableName: connection.table,
+          Key: controlKey(job),
+          UpdateExpression: update,
+          ConditionExpression: condition,
+          ExpressionAttributeNames: namesIn(update, condition),
+          ExpressionAttributeValues: valuesOf({
+            ":one": 1,
+            ":seen": state.fence,
+            ":owner": state.owner,
+            ":seq": run.seq,
+            ":owners": rememberOwners(state, [run.owner]),
+          }),
+          ReturnValuesOnConditionCheckFailure: "ALL_OLD",
         },
-        {
-          Put: {
-            TableName: connection.table,
-            Item: writeRecord({
-              ...withoutSeq(run),
-              job,
-              fence: state.fence,
-              outcome: "cancelled",
-              endedAt: at,
-              items: run.items ?? 0,
-              commits: run.seq,
-              reason: `${act.by}: ${act.why}`,
-            }),
-            ConditionExpression: "attribute_not_exists(pk)",
-          },
+      },
+      {
+        Put: {
+          TableName: connection.table,
+          Item: writeRecord({
+            ...withoutSeq(run),
+            job,
+            fence: state.fence,
+            outcome: "cancelled",
+            endedAt: at,
+            items: run.items ?? 0,
+            commits: run.seq,
+            reason: `${act.by}: ${act.why}`,
+          }),
+          ConditionExpression: "attribute_not_exists(pk)",
         },
-        putAct(connection, job, { kind: "cancel", ...act, run: run.id }, at, actId),
-      ],
-    }),
-    budget,
-  );
-  if (settled.kind === "done") return run;
-  if (settled.kind === "cancelled") {
-    const record = settled.doubt ? await readRun(connection, job, run, budget) : undefined;
-    if (record?.outcome === "cancelled") return run;
-    throw new StoreUnavailableError(`job "${job}": run ${run.id} ended or was replaced meanwhile`, "cancel");
-  }
-  throw unanswered(connection, job, "cancel", settled as { doubt: boolean; error: unknown });
+      },
+      putAct(connection, job, { kind: "cancel", ...act, run: run.id }, at, actId),
+    ],
+  });
 };
 
 const withoutSeq = ({ seq, tick, token, ...run }: RunEntry) => ({
@@ -96,7 +149,7 @@ const withoutSeq = ({ seq, tick, token, ...run }: RunEntry) => ({
   ...(tick === undefined ? {} : { ticks: { from: tick, through: tick, count: 1 } }),
 });
 
-/** An act that is right under whatever fence: repeating it changes nothing, so an unknown outcome is simply tried again. */
+/** An act that is right under whatever fence. */
 const onAnyFence = async (
   connection: Connection,
   job: string,
@@ -132,11 +185,16 @@ const onAnyFence = async (
       budget,
     );
     if (settled.kind === "done") return;
+    if (settled.kind === "cancelled" && (await isOnRecord(connection, actKey(job, at, actId), budget))) return;
     const moved = settled.kind === "cancelled" && settled.reasons[0]?.code === "ConditionalCheckFailed";
     if (!moved) throw unanswered(connection, job, String(act.kind), settled as { doubt: boolean; error: unknown });
   }
 };
 
 const putAct = (connection: Connection, job: string, act: Record<string, unknown>, at: number, id: string) => ({
-  Put: { TableName: connection.table, Item: { ...valuesOf({ ...act, id, at }), ...actKey(job, at, id) } },
+  Put: {
+    TableName: connection.table,
+    Item: { ...valuesOf({ ...act, id, at }), ...actKey(job, at, id) },
+    ConditionExpression: "attribute_not_exists(pk)",
+  },
 });

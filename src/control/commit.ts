@@ -111,7 +111,11 @@ const commitCommand = (
   if (commit.tickPart) sets.push("#tickPart = :tickPart");
   if (commit.covers !== undefined) sets.push("#run[0].#tick = :covers");
   if (commit.prev !== undefined) sets.push("#prev = :prev");
-  const update = `SET ${sets.join(", ")}${commit.tickPart === null ? " REMOVE #tickPart" : ""}`;
+  const removes = [
+    ...(commit.tickPart === null ? ["#tickPart"] : []),
+    ...(commit.usesApproval ? ["#approval", "#tripped"] : []),
+  ];
+  const update = `SET ${sets.join(", ")}${removes.length > 0 ? ` REMOVE ${removes.join(", ")}` : ""}`;
   const condition = "#fence = :fence AND #owner = :me AND #run[0].#seq = :seq";
   return new TransactWriteItemsCommand({
     // The same on every try, and at most 36 characters:

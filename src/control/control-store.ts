@@ -60,6 +60,25 @@ export interface Paused {
   readonly until?: number;
 }
 
+/** The plan over which a destructive run's guard tripped last. */
+export interface Tripped {
+  readonly count: number;
+  /** Of the planned set. */
+  readonly hash: string;
+  readonly at: number;
+}
+
+/** Lets one run do a plan that its guard would stop. */
+export interface Approval {
+  readonly max: number;
+  /** The approved plan, and no other. */
+  readonly hash: string;
+  /** Until when, in milliseconds since the epoch. */
+  readonly until: number;
+  readonly by: string;
+  readonly why: string;
+}
+
 /** A tick of more writes than one transaction holds, partly committed. */
 export interface TickPart {
   readonly tick: number;
@@ -88,6 +107,8 @@ export interface ControlState {
   /** The latest tick that was delivered while another run held the lease. */
   readonly pending?: number;
   readonly paused?: Paused;
+  readonly tripped?: Tripped;
+  readonly approval?: Approval;
   /** Acquisitions since the last finish. */
   readonly unfinished: number;
   readonly failedTicks: number;
@@ -148,6 +169,8 @@ export interface Commit {
   readonly items: number;
   /** Predecessors still to be recorded, where that has changed. */
   readonly prev?: readonly RunEntry[];
+  /** The approval is used up. */
+  readonly usesApproval?: boolean;
 }
 
 export interface CommitResult {
@@ -170,6 +193,8 @@ export interface Finish {
    * Absent for all other outcomes, which leave `pending` alone.
    */
   readonly success?: { readonly covered: number | undefined };
+  readonly usesApproval?: boolean;
+  readonly tripped?: Tripped;
   readonly prev: readonly RunEntry[];
   readonly recentOwners: readonly string[];
   readonly unfinished: number;
@@ -339,6 +364,13 @@ export interface ControlStore {
   /** Blocks new runs; one that is going isn't touched. */
   pause(job: string, paused: Paused, budget: Budget): Promise<void>;
   resume(job: string, act: Act, at: number, budget: Budget): Promise<void>;
+  /** Lets one run do what a guard stopped: the plan that tripped it, if that is of at most `max` items. */
+  approve(
+    job: string,
+    approval: Act & { readonly max: number; readonly until: number },
+    at: number,
+    budget: Budget,
+  ): Promise<Approval>;
   /** Fences the holder out and records its run as `cancelled`; says which run, if one held the lease. */
   cancel(job: string, act: Act, at: number, budget: Budget): Promise<RunEntry | undefined>;
 }

@@ -2,7 +2,7 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { InvalidOptionsError } from "../errors.ts";
 import { acquire, create, queue } from "./acquire.ts";
-import { cancelRun, pauseJob, resumeJob } from "./acts.ts";
+import { approvePlan, cancelRun, pauseJob, resumeJob } from "./acts.ts";
 import { commit, renew } from "./commit.ts";
 import type { Connection } from "./connection.ts";
 import type { ControlStore } from "./control-store.ts";
@@ -84,6 +84,7 @@ export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
     runs: (job, page, budget) => readRuns(connection, job, page, budget),
     pause: (job, paused, budget) => pauseJob(connection, job, paused, budget),
     resume: (job, act, at, budget) => resumeJob(connection, job, act, at, budget),
+    approve: (job, approval, at, budget) => approvePlan(connection, job, approval, at, budget),
     cancel: (job, act, at, budget) => cancelRun(connection, job, act, at, budget),
   };
 };

@@ -61,6 +61,8 @@ const finishCommand = (connection: Connection, lease: Lease, finish: Finish): Tr
   if (finish.lastSuccessAt !== undefined) sets.push("#lastSuccessAt = :lastSuccessAt");
   if (finish.lastFailedTick === undefined) removes.push("#lastFailedTick");
   else sets.push("#lastFailedTick = :lastFailedTick");
+  if (finish.tripped !== undefined) sets.push("#tripped = :tripped");
+  if (finish.usesApproval) removes.push("#approval", "#tripped");
   if (finish.tickPart) sets.push("#tickPart = :tickPart");
   if (finish.tickPart === null) removes.push("#tickPart");
   if (finish.prev.length > 0) sets.push("#prev = :prev");
@@ -95,6 +97,7 @@ const finishCommand = (connection: Connection, lease: Lease, finish: Finish): Tr
             ":recent": packRecent(finish.recent),
             ":watermark": encodeWatermark(finish.watermark),
             ":tick": finish.tick,
+            ":tripped": finish.tripped,
             ":lastSuccessAt": finish.lastSuccessAt,
             ":lastFailedTick": finish.lastFailedTick,
             ":tickPart": finish.tickPart ?? undefined,

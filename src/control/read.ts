@@ -23,6 +23,10 @@ export const readRun = async (
   return item === undefined ? undefined : readRecord(item);
 };
 
+/** Whether there is an item with this key. */
+export const isOnRecord = async (connection: Connection, key: Item, budget: Budget): Promise<boolean> =>
+  (await getItem(connection, key, budget, `table "${connection.table}"`)) !== undefined;
+
 const getItem = async (
   connection: Connection,
   key: Item,

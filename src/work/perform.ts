@@ -3,6 +3,7 @@ import type { Work } from "../job.ts";
 import type { LiveRun } from "../live-run.ts";
 import { runContext } from "../run-context.ts";
 import type { Ending } from "../run-record.ts";
+import { passGuard, planner } from "./guard.ts";
 import { performSource } from "./source-shape.ts";
 import { performTicks } from "./tick-shape.ts";
 
@@ -11,6 +12,13 @@ export const perform = async (work: Work, live: LiveRun): Promise<Ending> => {
   const { run, ending } = runContext(live);
   if (work.shape === "tick") return performTicks(work, live, run);
   if (work.shape === "source") return performSource(work, live, run);
+  if (work.destructive !== undefined) {
+    const planned = planner();
+    for (const key of (await work.plan?.(run)) ?? []) planned.add(key);
+    const plan = planned.plan();
+    await passGuard(work.destructive, live, run, plan);
+    live.limitItems(plan.count);
+  }
   await work.run(run);
   return ending();
 };

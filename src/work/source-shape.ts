@@ -8,6 +8,7 @@ import type { Json } from "../json.ts";
 import type { LiveRun } from "../live-run.ts";
 import type { RunInfo } from "../run-context.ts";
 import type { Ending } from "../run-record.ts";
+import { type Plan, passGuard, planner } from "./guard.ts";
 import { inOrder } from "./in-order.ts";
 import { itemDoer, type SourceWork } from "./item.ts";
 import { batchOf } from "./item-batch.ts";
@@ -23,6 +24,13 @@ export const performSource = async (work: SourceWork, live: LiveRun, run: RunInf
     pages: limit.pages ?? Number.POSITIVE_INFINITY,
     transactions: limit.transactions ?? Number.POSITIVE_INFINITY,
   };
+  if (work.destructive !== undefined) {
+    const plan = await planItems(work, live, most.items);
+    await passGuard(work.destructive, live, run, plan);
+    // Rows that have come since were never planned.
+    most.items = Math.min(most.items, plan.count);
+    if (plan.count === 0) return { outcome: "succeeded" };
+  }
   const doItem = itemDoer(work, live, run);
   const pack = packer();
   const keepsPlace = source.resumes !== "start";
@@ -98,6 +106,21 @@ export const performSource = async (work: SourceWork, live: LiveRun, run: RunInf
 };
 
 const defaultPageSize = 1_000;
+
+/** Everything that this run would process, read once without doing anything. */
+const planItems = async (work: SourceWork, live: LiveRun, mostItems: number): Promise<Plan> => {
+  const pageSize = work.source.pageSize ?? defaultPageSize;
+  const planned = planner();
+  let after = work.source.resumes === "start" ? undefined : live.watermark;
+  while (planned.count < mostItems) {
+    if (live.signal.aborted) throw live.signal.reason;
+    const page = await readPage(work, live, after, Math.min(pageSize, mostItems - planned.count));
+    for (const { cursor } of page.items) planned.add(cursor);
+    if (page.done) break;
+    after = page.end ?? page.items.at(-1)?.cursor;
+  }
+  return planned.plan();
+};
 
 const same = (one: Json | undefined, other: Json | undefined): boolean => JSON.stringify(one) === JSON.stringify(other);
 

@@ -9,17 +9,20 @@ import type { LiveRun } from "../live-run.ts";
 import type { Batch } from "../progress.ts";
 import { type TickRun, tickAt } from "../run-context.ts";
 import type { Ending } from "../run-record.ts";
+import { passGuard, planner } from "./guard.ts";
 import { outOfTime } from "./reserve.ts";
 
 export const performTicks = async (
-  { tick: work }: Work & { readonly shape: "tick" },
+  { tick: work, destructive }: Work & { readonly shape: "tick" },
   live: LiveRun,
   run: TickRun,
 ): Promise<Ending> => {
   const { plan } = live;
   const last = plan?.ticks.at(-1);
   for (const instant of plan?.ticks ?? []) {
-    const batches = batchesOf(live, instant, resultOf(await work(tickAt(instant), run)));
+    const result = resultOf(await work(tickAt(instant), run));
+    if (destructive !== undefined) await passGuard(destructive, live, run, planOf(result.writes));
+    const batches = batchesOf(live, instant, result);
     for (const batch of batches) {
       if (batch.tick !== undefined && instant === last) {
         live.stage(batch);
@@ -31,6 +34,13 @@ export const performTicks = async (
   }
   const owed = plan?.owed ?? 0;
   return owed === 0 ? { outcome: "succeeded" } : { outcome: "capped", backlog: `${owed} ticks (stopped by maxTicks)` };
+};
+
+/** A tick's writes are its plan. */
+const planOf = (writes: readonly Write[]) => {
+  const planned = planner();
+  for (const write of writes) planned.add(JSON.stringify(write));
+  return { ...planned.plan(), sample: [] };
 };
 
 const resultOf = (result: readonly Write[] | TickResult | undefined): TickResult =>
