@@ -75,24 +75,29 @@ export interface Scene {
   read(): Promise<ControlState>;
   /** Newest first. */
   records(): Promise<readonly RunRecord[]>;
-  /** The same job through another client of the same store. */
-  through(store: ControlStore): Scene;
+  /** The same job through another client of the same store, which gives up after `budgetMs`. */
+  through(store: ControlStore, budgetMs?: number): Scene;
 }
 
 export const operator: Act = { by: "ann", why: "because" };
 
 export const openScene = (store: ControlStore, start = "2026-01-01T00:00:00Z"): Scene =>
-  sceneOf(store, settableClock(start, { autoAdvance: true }), freshName());
+  sceneOf(store, settableClock(start, { autoAdvance: true }), freshName(), Date.parse(start));
 
-const sceneOf = (store: ControlStore, clock: SettableClock, job: string): Scene => {
+const sceneOf = (
+  store: ControlStore,
+  clock: SettableClock,
+  job: string,
+  tick: number,
+  budgetMs: number = minute,
+): Scene => {
   const { prepare } = store;
-  const tick = Math.floor(clock.now() / minute) * minute;
   const scene: Scene = {
     store,
     clock,
     job,
     tick,
-    budget: (ms = minute) => ({ clock, until: clock.now() + ms, random: () => 1 }),
+    budget: (ms = budgetMs) => ({ clock, until: clock.now() + ms, random: () => 1 }),
     request: (more = {}) => ({
       job,
       owner: randomUUID(),
@@ -154,7 +159,7 @@ const sceneOf = (store: ControlStore, clock: SettableClock, job: string): Scene 
       return state!;
     },
     records: async () => (await store.runs(job, { limit: 100 }, scene.budget())).runs,
-    through: (other) => sceneOf(other, clock, job),
+    through: (other, ms) => sceneOf(other, clock, job, tick, ms),
   };
   return scene;
 };

@@ -1,8 +1,8 @@
 /** The DynamoDB store under the conformance suite's test, with what DynamoDB's own tests need beside it. */
-import { DeleteItemCommand, GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { DeleteItemCommand, GetItemCommand, PutItemCommand, QueryCommand } from "@aws-sdk/client-dynamodb";
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import type { Write } from "cronfence";
-import { dumpTable, type Item } from "cronfence/testing";
+import type { Item } from "cronfence/testing";
 import { controlTable, type Fixture, useEngine } from "../fixture.ts";
 import type { StoreUnderTest } from "./conformance.ts";
 
@@ -45,8 +45,17 @@ export const useDynamo = (): DynamoUnderTest => {
       new PutItemCommand({ TableName: controlTable, Item: marshall(item, { removeUndefinedValues: true }) }),
     );
   const controlItem = async (job: string) => (await get(controlTable, key(job))) ?? {};
-  const items = async (job: string) =>
-    (await dumpTable(fixture.client, controlTable)).filter(({ pk }) => pk === `job#${job}`);
+  const items = async (job: string) => {
+    const { Items } = await fixture.client.send(
+      new QueryCommand({
+        TableName: controlTable,
+        ConsistentRead: true,
+        KeyConditionExpression: "pk = :pk",
+        ExpressionAttributeValues: marshall({ ":pk": `job#${job}` }),
+      }),
+    );
+    return (Items ?? []).map((item) => unmarshall(item));
+  };
   return {
     fixture,
     get store() {
