@@ -52,6 +52,11 @@ export interface RunDeps {
   readonly interrupt?: AbortSignal;
   /** Which build runs, for records and logs. @default the environment's CRONFENCE_VERSION */
   readonly version?: string;
+  /**
+   * Starts the run that goes on with a backlog (`onBacklog: "continue"`), as number `chain` of them in a row.
+   * @default it follows in this process
+   */
+  readonly continueBacklog?: (job: string, chain: number) => Promise<void>;
   /** Starts another run for a tick that was queued behind a run with no time left for it. */
   readonly startAnother?: (job: string, tick: number) => Promise<void>;
 }

@@ -1,10 +1,11 @@
 /**
  * The lease for an existing middy handler.
  *
- * middy runs no `after` and no `onError` of any middleware when another one answers early, from any of its phases. Then
- * a lease taken in `before` would stay taken, and a run that failed would look like one that is still going. So the run
- * also ends where middy reads the request's response at last: an early answer by another middleware while the run is
- * open makes that read wait for the run's end.
+ * middy runs no `after` and no `onError` of any middleware when another one answers early, from any of its phases, and no
+ * further `onError` when one throws. Then a lease taken in `before` would stay taken, and a run that failed would look
+ * like one that is still going. So the run also ends where middy sets the request's error, and where it reads the
+ * request's response at last: an early answer by another middleware while the run is open makes that read wait for the
+ * run's end.
  */
 import type { MiddlewareObj, Request } from "@middy/core";
 import type { Context } from "aws-lambda";
@@ -78,12 +79,15 @@ export const fencedLease = (options: FencedLeaseOptions): MiddlewareObj<unknown,
       Object.assign(request.context, { run });
       const lifecycle = lifecycleOf(live, ending);
       lives.set(request, lifecycle);
-      watchEarlyAnswers(request, lifecycle);
+      watchRequest(request, lifecycle, () => lives.has(request));
       return undefined;
     },
     after: async (request) => {
       const lifecycle = lives.get(request);
-      if (lifecycle !== undefined) throwIfFailed(await lifecycle.succeed());
+      if (lifecycle === undefined) return;
+      // From here on, other middlewares' answers change nothing.
+      lives.delete(request);
+      throwIfFailed(await lifecycle.succeed());
     },
     onError: async (request) => {
       // The error goes on to whoever handles it; a run that has ended already keeps its outcome.
@@ -94,7 +98,6 @@ export const fencedLease = (options: FencedLeaseOptions): MiddlewareObj<unknown,
 
 /** Ends a run once, however many ways lead there. */
 interface Lifecycle {
-  readonly ended: () => boolean;
   readonly succeed: () => Promise<RunReport>;
   readonly fail: (error: unknown) => Promise<RunReport>;
 }
@@ -108,7 +111,6 @@ const lifecycleOf = (live: LiveRun, ending: () => Ending): Lifecycle => {
   // At the deadline the run ends, whether or not the handler ever returns.
   live.stopped.then(end).catch(() => {});
   return {
-    ended: () => report !== undefined,
     succeed: () =>
       end({
         ...ending(),
@@ -125,27 +127,42 @@ const lifecycleOf = (live: LiveRun, ending: () => Ending): Lifecycle => {
  * | after the handler | as the handler left it | as without it |
  * | for an error | `failed` with that error | answers as that middleware said |
  */
-const watchEarlyAnswers = (request: Request, lifecycle: Lifecycle): void => {
-  let response = request.response;
+const watchRequest = (request: Request, lifecycle: Lifecycle, isOpen: () => boolean): void => {
+  let { response, error } = request;
   let handled = false;
+  let failed = false;
   let late: Promise<unknown> | undefined;
   const endLate = async () => {
-    if (request.error) await lifecycle.fail(request.error);
-    else if (handled) throwIfFailed(await lifecycle.succeed());
-    else throwIfFailed(await lifecycle.fail(new EarlyAnswerError()));
+    if (failed) await lifecycle.fail(error);
+    else throwIfFailed(await (handled ? lifecycle.succeed() : lifecycle.fail(new EarlyAnswerError())));
+    if (failed && response === undefined) throw error;
     return response;
   };
-  Object.defineProperty(request, "response", {
-    configurable: true,
-    enumerable: true,
-    get: () => late ?? response,
-    set: (value: unknown) => {
-      response = value;
-      // middy sets `earlyResponse` before it copies it here, and runs no further middleware: nobody but middy reads on.
-      if (Object.hasOwn(request, "earlyResponse") && !lifecycle.ended()) {
-        late ??= endLate();
-        late.catch(() => {});
-      } else handled = true;
+  Object.defineProperties(request, {
+    response: {
+      configurable: true,
+      enumerable: true,
+      get: () => late ?? response,
+      set: (value) => {
+        response = value;
+        // middy sets `earlyResponse` before it copies it here, and runs no further middleware: nobody but middy reads on.
+        if (!Object.hasOwn(request, "earlyResponse")) handled = true;
+        else if (isOpen()) {
+          late ??= endLate();
+          late.catch(() => {});
+        }
+      },
+    },
+    error: {
+      configurable: true,
+      enumerable: true,
+      get: () => error,
+      set: (value) => {
+        error = value;
+        failed = true;
+        // Before any `onError`: one that throws ends the invocation at once.
+        lifecycle.fail(value).catch(() => {});
+      },
     },
   });
 };
