@@ -130,10 +130,15 @@ export const translate = (error: unknown): Failure => {
   if (name !== undefined && busyNames.has(name)) return { kind: "busy" };
   if (code !== undefined && unconnectedCodes.has(code)) return { kind: "busy" };
   const status = $metadata?.httpStatusCode;
-  if (status !== undefined) return { kind: status >= 500 || status === 408 || status === 429 ? "unknown" : "failed" };
-  // Without a status nothing was answered. What the SDK throws before it sends is named; all else may have been applied.
-  return { kind: name !== undefined && unsentNames.has(name) ? "failed" : "unknown" };
+  if (status !== undefined) return { kind: refusingStatus(status) ? "failed" : "unknown" };
+  // Without a status nothing was answered. What the SDK throws before it sends is named, and has no metadata; all else
+  // may have been applied (fetch, where it is what sends, reports a lost reply as a TypeError).
+  const unsent = name !== undefined && unsentNames.has(name) && $metadata === undefined;
+  return { kind: unsent ? "failed" : "unknown" };
 };
+
+/** Only a 4xx says that nothing was applied: an error with any other status is an answer that couldn't be read. */
+const refusingStatus = (status: number): boolean => status >= 400 && status < 500 && status !== 408 && status !== 429;
 
 const unsentNames = new Set(["CredentialsProviderError", "TypeError", "RangeError", "SyntaxError"]);
 
