@@ -30,8 +30,8 @@ export interface TickPlan {
 }
 
 /**
- * Plans the ticks due after `after` (exclusive) through `through`. The latter is a tick that was delivered, so it is due
- * whatever the schedule says by now, unless a calendar removes it.
+ * Plans the ticks due after `after` (exclusive) through `through`. The latter is a tick that was delivered, and a delivered
+ * tick is due whatever the schedule says by now, unless a calendar removes it.
  *
  * @param delivered ticks that the platform delivered: with `catchUp: "none"` only these are done
  * @param now the present, in milliseconds since the epoch
@@ -50,12 +50,12 @@ export const planTicks = (
   const { catchUp, startWithinMs = Number.POSITIVE_INFINITY, startAt = Number.NEGATIVE_INFINITY } = policy;
   const maxTicks = policy.maxTicks ?? (catchUp === "latest" ? 1 : Number.POSITIVE_INFINITY);
   const reasonFor = (tick: number): SkippedTicks["reason"] | undefined => {
-    if (tick === through && isRemoved(schedule, tick)) return "calendar";
+    if ((tick === through || delivered.includes(tick)) && isRemoved(schedule, tick)) return "calendar";
     if (tick < startAt) return "before startAt";
     if (now - tick > startWithinMs) return "startWithin";
     return catchUp === "none" && !delivered.includes(tick) ? "catchUp" : undefined;
   };
-  const due = [...dueTicks(schedule, after, through)];
+  const due = dueTicks(schedule, after, through, delivered);
   const wanted = due.filter((tick) => reasonFor(tick) === undefined);
   const ticks = catchUp === "latest" ? wanted.slice(-maxTicks) : wanted.slice(0, maxTicks);
   // Oldest first: what comes after the last that is done stays owed, unless nothing is left to be done there.
@@ -70,10 +70,19 @@ export const planTicks = (
   };
 };
 
-function* dueTicks(schedule: Schedule | undefined, after: number, through: number): Generator<number> {
-  for (const tick of schedule?.between(after, through) ?? []) if (tick < through) yield tick;
-  yield through;
-}
+/** What the schedule has, and what was delivered all the same, ascending. */
+const dueTicks = (
+  schedule: Schedule | undefined,
+  after: number,
+  through: number,
+  delivered: readonly number[],
+): readonly number[] => {
+  const due = new Set(schedule?.between(after, through) ?? []);
+  const scheduled = due.size;
+  for (const tick of delivered) if (tick > after && tick < through) due.add(tick);
+  due.add(through);
+  return due.size === scheduled ? [...due] : [...due].sort((one, other) => one - other);
+};
 
 /** Whether a calendar takes this tick away. */
 const isRemoved = (schedule: Schedule | undefined, tick: number): boolean => {
