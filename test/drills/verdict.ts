@@ -53,7 +53,7 @@ const runsTable = (records: readonly RunRecord[], processes: ReadonlyMap<string,
 const checksTable = (checks: readonly Check[], color: boolean): string => {
   const table = new Table({
     head: ["", "check", "figures"],
-    colWidths: [4, 44, 50],
+    colWidths: [4, 42, 50],
     wordWrap: true,
     style: { head: [], border: [] },
   });

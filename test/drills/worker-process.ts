@@ -23,6 +23,8 @@ export interface WorkerProcess {
   /** SIGSTOP; resolves when the process is known to be stopped. */
   stop(): Promise<void>;
   continue(): void;
+  /** Sends it a signal that it is expected to live through. */
+  signal(signal: NodeJS.Signals): void;
   /** Resolves when the process is gone. */
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Ends it, however it is. */
@@ -95,6 +97,7 @@ export const startWorker = async (
       await until(`process ${name} stopped`, () => isStopped(pid));
     },
     continue: () => void child.kill("SIGCONT"),
+    signal: (signal) => void child.kill(signal),
     kill: async (signal) => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, "exit");
