@@ -59,6 +59,8 @@ const shape = {
   ),
   plan: z.optional(z.custom(isFunction)),
   limit: z.optional(z.strictObject(limitShape)),
+  onBacklog: z.optional(z.enum(["wait", "continue"])),
+  maxChain: count,
   concurrency: count,
   onItemError: z.optional(z.enum(["stop", "park"])),
   maxAttempts: count,
@@ -101,6 +103,8 @@ const allowed: Record<keyof typeof shape, string> = {
   startWithin: aDuration,
   catchUp: '"all", "latest" or "none"',
   maxTicks: aCount,
+  onBacklog: '"wait" or "continue"',
+  maxChain: aCount,
   concurrency: aCount,
   onItemError: '"stop" or "park"',
   maxAttempts: aCount,
@@ -135,7 +139,7 @@ const shapeProblems = (given: Record<string, unknown>): string[] => {
     if (given[key] !== undefined && given.schedule === undefined)
       problems.push(`${key} is for jobs with a schedule, and there is none`);
   }
-  for (const key of ["limit", "concurrency", "onItemError", "maxAttempts", "maxParked"]) {
+  for (const key of ["limit", "onBacklog", "maxChain", "concurrency", "onItemError", "maxAttempts", "maxParked"]) {
     if (given[key] !== undefined && given.source === undefined)
       problems.push(`${key} is for jobs with a source, and there is none`);
   }
@@ -146,6 +150,8 @@ const shapeProblems = (given: Record<string, unknown>): string[] => {
   }
   if (given.plan !== undefined && given.run === undefined)
     problems.push("plan is for jobs with a run function, and there is none");
+  if (given.maxChain !== undefined && given.onBacklog !== "continue")
+    problems.push('maxChain is for onBacklog "continue"');
   for (const key of ["maxAttempts", "maxParked"]) {
     if (given[key] !== undefined && given.onItemError !== "park") problems.push(`${key} is for onItemError "park"`);
   }

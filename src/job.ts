@@ -130,6 +130,14 @@ interface SourceWork<Item> {
   readonly process: (item: Item, run: RunInfo) => readonly Write[] | Promise<readonly Write[]>;
   readonly limit?: Limit;
   /**
+   * What follows a run that stopped at a bound. `wait`: the next tick. `continue`: another run at once, at most `maxChain` in
+   * a row.
+   * @default "wait"
+   */
+  readonly onBacklog?: "wait" | "continue";
+  /** @default 10 */
+  readonly maxChain?: number;
+  /**
    * How many items are processed at once; they are committed in order all the same.
    * @default 1
    */
@@ -161,6 +169,8 @@ export type Work =
       readonly source: Source<unknown>;
       readonly process: SourceWork<unknown>["process"];
       readonly limit: Limit;
+      readonly onBacklog: "wait" | "continue";
+      readonly maxChain: number;
       readonly concurrency: number;
       readonly onItemError: "stop" | "park";
       readonly maxAttempts: number;
@@ -287,6 +297,8 @@ const workOf = ({ run, tick, source, process, destructive, ...options }: JobOpti
     source: source as Source<unknown>,
     process: process as SourceWork<unknown>["process"],
     limit: options.limit ?? {},
+    onBacklog: options.onBacklog ?? "wait",
+    maxChain: options.maxChain ?? 10,
     concurrency: options.concurrency ?? 1,
     onItemError: options.onItemError ?? "stop",
     maxAttempts: options.maxAttempts ?? 3,

@@ -13,6 +13,7 @@ import { acquireLease, closeAttempt, type Granted, openAttempt, type RunDeps, un
 import { type GuardTrippedError, hasCode } from "./errors.ts";
 import type { Job } from "./job.ts";
 import { type LiveRun, liveRun } from "./live-run.ts";
+import { defaultLog } from "./observe/log.ts";
 import { errorOf, type RunReport, rangeOf } from "./report.ts";
 import type { Ending } from "./run-record.ts";
 import type { Trigger } from "./trigger.ts";
@@ -28,6 +29,28 @@ import { perform } from "./work/perform.ts";
  * @throws InvalidOptionsError when the lease's ttl is too short for the store's request timeout
  */
 export const runJob = async (job: Job, trigger: Trigger, deps: RunDeps = {}): Promise<RunReport> => {
+  const report = await runOnce(job, trigger, deps);
+  const chain = (trigger.chain ?? 0) + 1;
+  const { work } = job;
+  const goesOn = work.shape === "source" && work.onBacklog === "continue" && chain <= work.maxChain;
+  if (!goesOn || report.outcome !== "capped") return report;
+  if (deps.continueBacklog === undefined) {
+    const next = await runJob(job, { kind: "manual", chain, reason: "backlog" }, deps);
+    return next.run === undefined ? report : next;
+  }
+  try {
+    await deps.continueBacklog(job.name, chain);
+  } catch (error) {
+    const log = deps.log ?? defaultLog();
+    log.warn(
+      { job: job.name, error: errorOf(error) },
+      "no run could be started for the backlog; it waits for the next tick",
+    );
+  }
+  return report;
+};
+
+const runOnce = async (job: Job, trigger: Trigger, deps: RunDeps): Promise<RunReport> => {
   const attempt = openAttempt(job, trigger, deps);
   const granted = await acquireLease(attempt);
   if (!isGranted(granted)) return granted;

@@ -14,6 +14,8 @@ export interface Trigger {
   readonly attempt?: number;
   /** Do everything but write: takes no lease and leaves no record. */
   readonly dryRun?: boolean;
+  /** How many runs in a row have gone before this one, each leaving a backlog (`onBacklog: "continue"`). */
+  readonly chain?: number;
   /** Why a person started it. */
   readonly reason?: string;
 }

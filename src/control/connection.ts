@@ -10,6 +10,7 @@ import {
   type GetItemCommand,
   type PutItemCommand,
   type QueryCommand,
+  type ScanCommand,
   type TransactWriteItemsCommand,
   type UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
@@ -23,6 +24,7 @@ type Command =
   | GetItemCommand
   | PutItemCommand
   | QueryCommand
+  | ScanCommand
   | TransactWriteItemsCommand
   | UpdateItemCommand;
 

@@ -11,7 +11,7 @@ import { fulfilWrites, intendWrites, readOnce, releaseOnce, withdrawWrites } fro
 import { dropParked, parkWrites, readOneParked, readParked, unparkWrites } from "./parked.ts";
 import { readControl, readRuns } from "./read.ts";
 import { recordCrashed, recordLost } from "./records.ts";
-import { queryPage, type TableReader } from "./table-reader.ts";
+import { type TableReader, tableReader } from "./table-reader.ts";
 import { prepareWrites } from "./writes.ts";
 
 export interface StoreOptions {
@@ -60,7 +60,7 @@ export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
   return {
     table,
     requestTimeoutMs,
-    tables: { query: (request, budget) => queryPage(connection, request, budget) },
+    tables: tableReader(connection),
     prepare: (writes, watermark) => prepareWrites(writes, watermark, table, connection.knownKeys),
     park: (job, item) => parkWrites(table, job, item),
     unpark: (job, key) => unparkWrites(table, job, key),

@@ -1,7 +1,8 @@
 /** Reading users' tables in the order of a sort key, for sources. */
-import { QueryCommand } from "@aws-sdk/client-dynamodb";
+import { QueryCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
-import { type Connection, readUntilKnown } from "./connection.ts";
+import { StoreUnavailableError } from "../errors.ts";
+import { type Connection, learnKeys, readUntilKnown } from "./connection.ts";
 import type { Budget } from "./control-store.ts";
 import { type Item, valuesOf } from "./items.ts";
 
@@ -29,12 +30,85 @@ export interface Page {
   readonly done: boolean;
 }
 
-export interface TableReader {
-  query(request: PageRequest, budget: Budget): Promise<Page>;
+/** One page of a table's segment, in DynamoDB's own order. */
+export interface ScanRequest {
+  readonly table: string;
+  readonly segment: number;
+  readonly segments: number;
+  readonly afterKey?: Key;
+  readonly limit: number;
 }
 
-export const queryPage = async (connection: Connection, request: PageRequest, budget: Budget): Promise<Page> => {
-  const { table, index, partition, sort, from, through, afterKey, limit } = request;
+export interface ScanPage extends Page {
+  /** The table's key attributes. */
+  readonly key: readonly string[];
+}
+
+export interface TableReader {
+  query(request: PageRequest, budget: Budget): Promise<Page>;
+  scan(request: ScanRequest, budget: Budget): Promise<ScanPage>;
+  /** How many items a query would give, looking at no more than one page of DynamoDB's (1 MB). */
+  count(
+    request: Omit<PageRequest, "limit">,
+    budget: Budget,
+  ): Promise<{ readonly count: number; readonly more: boolean }>;
+}
+
+export const tableReader = (connection: Connection): TableReader => ({
+  query: async (request, budget) => {
+    if (isEmpty(request)) return { items: [], done: true };
+    const { Items, LastEvaluatedKey } = await query(connection, request, { Limit: request.limit }, budget);
+    return { items: (Items ?? []).map((item) => unmarshall(item)), done: LastEvaluatedKey === undefined };
+  },
+  count: async (request, budget) => {
+    if (isEmpty(request)) return { count: 0, more: false };
+    const { Count, LastEvaluatedKey } = await query(connection, request, { Select: "COUNT" }, budget);
+    return { count: Count ?? 0, more: LastEvaluatedKey !== undefined };
+  },
+  scan: async ({ table, segment, segments, afterKey, limit }, budget) => {
+    await learnKeys(connection, [table]);
+    const key = connection.knownKeys.get(table);
+    if (key === undefined) {
+      throw new StoreUnavailableError(`table "${table}": its key can't be read (dynamodb:DescribeTable)`, "scan");
+    }
+    const answer = await readUntilKnown<Answer>(
+      connection,
+      new ScanCommand({
+        TableName: table,
+        ...(segments === 1 ? {} : { Segment: segment, TotalSegments: segments }),
+        ...(afterKey === undefined ? {} : { ExclusiveStartKey: valuesOf(afterKey) }),
+        ConsistentRead: true,
+        Limit: limit,
+      }),
+      budget,
+      `table "${table}"`,
+      "scan",
+    );
+    return {
+      items: (answer.Items ?? []).map((item) => unmarshall(item)),
+      done: answer.LastEvaluatedKey === undefined,
+      key,
+    };
+  },
+});
+
+interface Answer {
+  readonly Items?: Item[];
+  readonly Count?: number;
+  readonly LastEvaluatedKey?: Item;
+}
+
+/** BETWEEN wants its bounds in order. */
+const isEmpty = ({ from, through }: Omit<PageRequest, "limit">): boolean =>
+  from !== undefined && through !== undefined && from > through;
+
+const query = (
+  connection: Connection,
+  request: Omit<PageRequest, "limit">,
+  more: { readonly Limit: number } | { readonly Select: "COUNT" },
+  budget: Budget,
+): Promise<Answer> => {
+  const { table, index, partition, sort, from, through, afterKey } = request;
   const bounds =
     from !== undefined && through !== undefined
       ? " AND #sort BETWEEN :from AND :through"
@@ -43,9 +117,7 @@ export const queryPage = async (connection: Connection, request: PageRequest, bu
         : through !== undefined
           ? " AND #sort <= :through"
           : "";
-  // BETWEEN wants its bounds in order.
-  if (from !== undefined && through !== undefined && from > through) return { items: [], done: true };
-  const answer = await readUntilKnown<{ Items?: Item[]; LastEvaluatedKey?: Item }>(
+  return readUntilKnown<Answer>(
     connection,
     new QueryCommand({
       TableName: table,
@@ -54,11 +126,10 @@ export const queryPage = async (connection: Connection, request: PageRequest, bu
       ExpressionAttributeNames: { "#partition": partition.name, ...(bounds === "" ? {} : { "#sort": sort }) },
       ExpressionAttributeValues: valuesOf({ ":partition": partition.value, ":from": from, ":through": through }),
       ...(afterKey === undefined ? {} : { ExclusiveStartKey: valuesOf(afterKey) }),
-      Limit: limit,
+      ...more,
     }),
     budget,
     `table "${table}"`,
     "query",
   );
-  return { items: (answer.Items ?? []).map((item) => unmarshall(item)), done: answer.LastEvaluatedKey === undefined };
 };

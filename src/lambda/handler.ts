@@ -11,7 +11,7 @@ import { errorOf, type RunReport } from "../report.ts";
 import { runJob } from "../run.ts";
 import type { Trigger } from "../trigger.ts";
 import { readEvent } from "./event.ts";
-import { invokeAgain } from "./invoke-again.ts";
+import { invokeForBacklog, invokeForTick } from "./invoke-again.ts";
 import { terminationSignal } from "./termination.ts";
 
 /** Dependencies that a function may set; the platform gives the rest. */
@@ -56,11 +56,15 @@ export const triggerOf = (spec: LeaseSpec, event: unknown, context: LambdaContex
   }
 };
 
-export const platformDeps = (context: LambdaContext): Pick<RunDeps, "remainingMs" | "interrupt" | "startAnother"> => ({
+export const platformDeps = (
+  context: LambdaContext,
+): Pick<RunDeps, "remainingMs" | "interrupt" | "startAnother" | "continueBacklog"> => ({
   ...(context.getRemainingTimeInMillis === undefined
     ? {}
     : { remainingMs: () => context.getRemainingTimeInMillis?.() ?? 0 }),
-  ...(inLambda() ? { interrupt: terminationSignal(), startAnother: invokeAgain } : {}),
+  ...(inLambda()
+    ? { interrupt: terminationSignal(), startAnother: invokeForTick, continueBacklog: invokeForBacklog }
+    : {}),
 });
 
 /** https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime */

@@ -4,6 +4,7 @@ import { type Expression, readExpression } from "./expression.ts";
 import { isEvery, type SpecialDay } from "./field.ts";
 import { rateText } from "./rate.ts";
 import type { Schedule } from "./schedule.ts";
+import { valueRuns } from "./value-runs.ts";
 
 /** `schedule` as a sentence without a full stop: "at 09:00, on Monday to Friday, Europe/Berlin time". */
 export function explain(schedule: Schedule): string {
@@ -116,18 +117,7 @@ const months = ({ month }: Expression): string =>
 const years = ({ year }: Expression): string =>
   year === undefined || isEvery(year) ? "" : `in ${listing(runs(year.values, String))}`;
 
-/** Three or more in a row as "a to b", others one by one. */
-function runs(values: readonly number[], word: (value: number) => string): string[] {
-  const words: string[] = [];
-  for (let index = 0; index < values.length; ) {
-    let end = index;
-    while (values[end + 1] === values[end]! + 1) end++;
-    if (end - index >= 2) words.push(`${word(values[index]!)} to ${word(values[end]!)}`);
-    else words.push(...values.slice(index, end + 1).map(word));
-    index = end + 1;
-  }
-  return words;
-}
+const runs = (values: readonly number[], word: (value: number) => string) => valueRuns(values, word, " to ");
 
 const listing = (words: readonly string[]): string =>
   words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;

@@ -7,7 +7,7 @@
 import { dayMs } from "./wall-pattern.ts";
 
 /** A moment at which a zone's clocks are set. Offsets are milliseconds east of UTC. */
-export interface ZoneChange {
+interface ZoneChange {
   /** The first instant with the new offset. */
   readonly at: number;
   readonly before: number;

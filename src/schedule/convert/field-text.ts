@@ -1,6 +1,7 @@
 /** Writes values as a field: lists and ranges that every dialect reads alike, and steps in the form asked for. */
 
 import { type Field, type SpecialDay, writeSpecialDay } from "../field.ts";
+import { valueRuns } from "../value-runs.ts";
 
 /** How a dialect writes a field. */
 export interface FieldStyle {
@@ -21,16 +22,7 @@ export function fieldText(values: readonly number[], lowest: number, highest: nu
   const step = (values[1] ?? 0) - values[0]!;
   const regular = values.length > 2 && step > 1 && values.every((value, index) => value === values[0]! + index * step);
   if (style.step && regular && values.at(-1)! + step > highest) return style.step(values[0]!, step);
-  const value = style.value ?? String;
-  const parts: string[] = [];
-  for (let index = 0; index < values.length; ) {
-    let end = index;
-    while (values[end + 1] === values[end]! + 1) end++;
-    if (end - index >= 2) parts.push(`${value(values[index]!)}${style.to ?? "-"}${value(values[end]!)}`);
-    else parts.push(...values.slice(index, end + 1).map(value));
-    index = end + 1;
-  }
-  return parts.join(",");
+  return valueRuns(values, style.value ?? String, style.to ?? "-").join(",");
 }
 
 /** A step as crontabs write it: `*` with a step, or a range with one, since `5/15` isn't known everywhere. */
@@ -59,7 +51,7 @@ export function dayText(field: Field, special: (day: SpecialDay) => string): str
 const dayNames = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
 /** The name of a day, from 0 for Sunday. */
-export const dayName = (day: number): string => dayNames[day]!;
+const dayName = (day: number): string => dayNames[day]!;
 
 /** A special day with names for weekdays. */
 export const namedSpecialDay = (day: SpecialDay): string => writeSpecialDay(day, dayName);
