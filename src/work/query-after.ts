@@ -7,9 +7,10 @@
  * Late rows: an index lags, and a writer's clock may be behind, so that a row can appear *below* a cursor that has moved
  * on; it would never be read. `settle` keeps the cursor that far behind the present.
  */
-import type { Key, KeyValue } from "../control/table-reader.ts";
+import type { Key, KeyValue, PageRequest, TableReader } from "../control/table-reader.ts";
 import { type Duration, milliseconds } from "../duration.ts";
 import { InvalidOptionsError, SourceError } from "../errors.ts";
+import type { Json } from "../json.ts";
 import { unknownOption } from "../unknown-option.ts";
 import type { Source } from "./source.ts";
 
@@ -49,44 +50,59 @@ export interface QueryAfterOptions {
  * @throws InvalidOptionsError naming every option that can't be accepted.
  */
 export const queryAfter = <Item = Record<string, unknown>>(options: QueryAfterOptions): Source<Item> => {
-  refuseOptions(options);
+  refuseOptions("queryAfter", options);
+  return orderedQuery("queryAfter", options);
+};
+
+/** What `queryAfter` and `dueItems` share: reading a partition in the order of its sort key. */
+export const orderedQuery = <Item>(kind: string, options: QueryAfterOptions): Source<Item> => {
   const { table, index, partition, sort, key = [], time = "iso", pageSize = 1_000 } = options;
   const settleMs = options.settle === undefined ? 0 : (milliseconds(options.settle) ?? 0);
-  const [name, value] = Object.entries(partition)[0] as [string, KeyValue];
+  const [attribute, value] = Object.entries(partition)[0] as [string, KeyValue];
+  const name = `${kind} on ${index === undefined ? table : `${table}/${index}`}`;
+  const tied = key.length > 0;
+  const where = { table, ...(index === undefined ? {} : { index }), partition: { name: attribute, value }, sort };
+  const cursorOf = (item: Readonly<Record<string, unknown>>) =>
+    tied ? keyOf(item, [attribute, sort, ...key]) : (item[sort] as KeyValue);
+  /** Everything after the cursor whose time has come; the cursor's own item is among it unless `key` tells it apart. */
+  const after = (cursor: Json | undefined, now: number): Omit<PageRequest, "limit"> => {
+    const through = boundAt(now - settleMs, time);
+    return {
+      ...where,
+      ...(through === undefined ? {} : { through }),
+      ...(cursor === undefined ? {} : tied ? { afterKey: cursor as Key } : { from: cursor as KeyValue }),
+    };
+  };
   return {
-    name: `queryAfter on ${index === undefined ? table : `${table}/${index}`}`,
+    name,
     pageSize,
-    read: async ({ after, limit, budget, tables }) => {
-      if (tables === undefined) {
-        throw new SourceError(`queryAfter on ${table}`, "this run's store has no DynamoDB tables to read");
-      }
-      const through = boundAt(budget.clock.now() - settleMs, time);
-      const tied = key.length > 0;
-      const from = tied ? undefined : (after as KeyValue | undefined);
-      const page = await tables.query(
-        {
-          table,
-          ...(index === undefined ? {} : { index }),
-          partition: { name, value },
-          sort,
-          // The cursor's own item is read again, and dropped, because BETWEEN includes its bounds.
-          limit: from === undefined ? limit : limit + 1,
-          ...(from === undefined ? {} : { from }),
-          ...(through === undefined ? {} : { through }),
-          ...(tied && after !== undefined ? { afterKey: after as Key } : {}),
-        },
-        budget,
-      );
-      const fresh = from === undefined ? page.items : page.items.filter((item) => item[sort] !== from);
-      return {
-        items: fresh.map((item) => ({
-          item: item as Item,
-          cursor: tied ? keyOf(item, [name, sort, ...key]) : (item[sort] as KeyValue),
-        })),
-        done: page.done,
-      };
+    read: async ({ after: cursor, limit, budget, tables }) => {
+      const request = after(cursor, budget.clock.now());
+      // BETWEEN includes its bounds, so the cursor's own item is read again and dropped.
+      const extra = request.from === undefined ? 0 : 1;
+      const page = await readerOf(name, tables).query({ ...request, limit: limit + extra }, budget);
+      const fresh = extra === 0 ? page.items : page.items.filter((item) => item[sort] !== request.from);
+      return { items: fresh.map((item) => ({ item: item as Item, cursor: cursorOf(item) })), done: page.done };
+    },
+    readOne: async (cursor, { budget, tables }) => {
+      const at = (tied ? (cursor as Key)[sort] : cursor) as KeyValue;
+      const request = { ...where, from: at, through: at, limit: pageSize };
+      const { items } = await readerOf(name, tables).query(request, budget);
+      const wanted = JSON.stringify(cursor);
+      return items.find((item) => JSON.stringify(cursorOf(item)) === wanted) as Item | undefined;
+    },
+    left: async ({ after: cursor, budget, tables }) => {
+      const request = after(cursor, budget.clock.now());
+      const { count, more } = await readerOf(name, tables).count(request, budget);
+      const others = request.from === undefined ? count : Math.max(0, count - 1);
+      return more ? `at least ${others} items` : `${others} items`;
     },
   };
+};
+
+export const readerOf = (name: string, tables: TableReader | undefined): TableReader => {
+  if (tables === undefined) throw new SourceError(name, "this run's store has no DynamoDB tables to read");
+  return tables;
 };
 
 /** The latest sort key that is read, so that the time it begins with isn't after `now`. */
@@ -103,7 +119,8 @@ const keyOf = (item: Readonly<Record<string, unknown>>, attributes: readonly str
 const times: readonly SortTime[] = ["iso", "milliseconds", "seconds", "none"];
 const known = ["table", "index", "partition", "sort", "time", "settle", "key", "pageSize"];
 
-const refuseOptions = (options: QueryAfterOptions): void => {
+/** @throws InvalidOptionsError naming every option of `kind` that can't be accepted. */
+export const refuseOptions = (kind: string, options: QueryAfterOptions): void => {
   const problems = Object.keys(options ?? {})
     .filter((option) => !known.includes(option))
     .map((option) => unknownOption(option, known));
@@ -136,5 +153,5 @@ const refuseOptions = (options: QueryAfterOptions): void => {
   if (pageSize !== undefined && !(Number.isInteger(pageSize) && pageSize >= 1)) {
     problems.push(`pageSize is ${JSON.stringify(pageSize)}, and must be a whole number of at least 1`);
   }
-  if (problems.length > 0) throw new InvalidOptionsError("queryAfter", problems);
+  if (problems.length > 0) throw new InvalidOptionsError(kind, problems);
 };
