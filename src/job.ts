@@ -97,11 +97,11 @@ interface RunWork<Watermark extends Json> {
 }
 
 /** What a tick's function may return. */
-export interface TickResult {
+export interface TickResult<Watermark extends Json = Json> {
   /** Committed together with the completion of the tick; over 99 in several transactions, resumed where they broke off. */
   readonly writes: readonly Write[];
   /** Becomes visible with the last of the writes. */
-  readonly watermark?: Json;
+  readonly watermark?: Watermark;
 }
 
 interface TickWork<Watermark extends Json> {
@@ -120,7 +120,11 @@ interface TickWork<Watermark extends Json> {
   readonly tick: (
     tick: Tick,
     run: TickRun<Watermark>,
-  ) => readonly Write[] | TickResult | undefined | Promise<readonly Write[] | TickResult | undefined>;
+  ) =>
+    | readonly Write[]
+    | TickResult<Watermark>
+    | undefined
+    | Promise<readonly Write[] | TickResult<Watermark> | undefined>;
 }
 
 interface SourceWork<Item> {
