@@ -274,3 +274,17 @@ export class GuardTrippedError extends CronfenceError {
     this.hash = plan.hash;
   }
 }
+
+/** Parked items that were retried and failed again; they stay parked. */
+export class ParkedItemsFailedError extends CronfenceError {
+  override readonly name = "ParkedItemsFailedError";
+
+  constructor(job: string, count: number, last: unknown) {
+    const { message } = (last ?? {}) as { message?: unknown };
+    super(
+      "PARKED_ITEMS_FAILED",
+      `job "${job}": ${count} parked ${count === 1 ? "item" : "items"} failed again; the last: ${String(message ?? last)}`,
+      { cause: last },
+    );
+  }
+}

@@ -44,6 +44,7 @@ export {
   LeaseLostError,
   NotDoneError,
   OutcomeUnknownError,
+  ParkedItemsFailedError,
   ParkLimitError,
   PredecessorUnfinishedError,
   type RejectedWrite,

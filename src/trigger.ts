@@ -16,6 +16,8 @@ export interface Trigger {
   readonly dryRun?: boolean;
   /** How many runs in a row have gone before this one, each leaving a backlog (`onBacklog: "continue"`). */
   readonly chain?: number;
+  /** Does these parked items instead of what is due: their keys, or all of them. Covers no ticks. */
+  readonly parked?: readonly string[] | "all";
   /** Why a person started it. */
   readonly reason?: string;
 }

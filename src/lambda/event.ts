@@ -56,6 +56,10 @@ const manual = z.strictObject({
   dryRun: z.optional(z.boolean()),
   scheduledTime: z.optional(instant),
   reason: z.optional(text),
+  /** Parked items to be done after all. */
+  parked: z.optional(
+    z.union([z.literal("all"), z.array(z.string().check(z.maxLength(900))).check(z.maxLength(1_000))]),
+  ),
   /** Which run in a row this is, of those that a backlog started. */
   chain: z.optional(z.int().check(z.gte(1), z.lte(1_000_000))),
 });
@@ -94,13 +98,14 @@ const read = (job: string, event: unknown): Trigger => {
   if (Object.hasOwn(event, "detail-type")) {
     return { kind: "schedule", tick: Date.parse(parse(job, scheduledEvent, event).time) };
   }
-  const { dryRun, scheduledTime, reason, chain } = parse(job, manual, event);
+  const { dryRun, scheduledTime, reason, chain, parked } = parse(job, manual, event);
   return {
     kind: "manual",
     ...(scheduledTime === undefined ? {} : { tick: Date.parse(scheduledTime) }),
     ...(dryRun === undefined ? {} : { dryRun }),
     ...(reason === undefined ? {} : { reason }),
     ...(chain === undefined ? {} : { chain }),
+    ...(parked === undefined ? {} : { parked }),
   };
 };
 

@@ -81,7 +81,7 @@ const refuseOptions = (options: Readonly<Record<keyof AsyncIterableOptions<unkno
     problems.push(`name is ${JSON.stringify(name)}, and must be a name for messages`);
   if (typeof items !== "function") problems.push("items must be a function that returns an iterable");
   if (typeof cursor !== "function") problems.push("cursor must be a function that gives an item's cursor");
-  if (pageSize !== undefined && !(Number.isInteger(pageSize) && pageSize >= 1)) {
+  if (pageSize !== undefined && !(Number.isInteger(pageSize) && (pageSize as number) >= 1)) {
     problems.push(`pageSize is ${JSON.stringify(pageSize)}, and must be a whole number of at least 1`);
   }
   if (problems.length > 0) throw new InvalidOptionsError("fromAsyncIterable", problems);

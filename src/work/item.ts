@@ -86,7 +86,7 @@ export const itemDoer = (work: SourceWork, live: LiveRun, run: RunInfo) => {
 const firstDelayMs = 50;
 
 /** The writes of one item, checked; an error names the item by its cursor. */
-const prepareItem = ({ source }: SourceWork, live: LiveRun, cursor: Json, writes: unknown): PreparedWrites => {
+export const prepareItem = ({ source }: SourceWork, live: LiveRun, cursor: Json, writes: unknown): PreparedWrites => {
   const subject = `${source.name}: process, for the item at cursor ${JSON.stringify(cursor)},`;
   if (!Array.isArray(writes)) {
     throw new CommitRefusedError(

@@ -1,15 +1,24 @@
 /** Doing a job's work, by its shape. */
+import { InvalidOptionsError } from "../errors.ts";
 import type { Work } from "../job.ts";
 import type { LiveRun } from "../live-run.ts";
 import { runContext } from "../run-context.ts";
 import type { Ending } from "../run-record.ts";
 import { passGuard, planner } from "./guard.ts";
+import { retryParked } from "./retry-parked.ts";
 import { performSource } from "./source-shape.ts";
 import { performTicks } from "./tick-shape.ts";
 
 /** How the work ended; rejects with whatever the user's code throws. */
 export const perform = async (work: Work, live: LiveRun): Promise<Ending> => {
   const { run, ending } = runContext(live);
+  const { parked } = live.attempt.trigger;
+  if (parked !== undefined) {
+    if (work.shape === "source") return retryParked(work, live, run, parked);
+    throw new InvalidOptionsError(`job "${run.job}"`, [
+      "parked items are of jobs with a source, and this one has none",
+    ]);
+  }
   if (work.shape === "tick") return performTicks(work, live, run);
   if (work.shape === "source") return performSource(work, live, run);
   if (work.destructive !== undefined) {
