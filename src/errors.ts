@@ -288,3 +288,20 @@ export class ParkedItemsFailedError extends CronfenceError {
     );
   }
 }
+
+/** AWS refused calls, or did them only in part, and the job's code went on as if all was well. */
+export class SilentFailureError extends CronfenceError {
+  override readonly name = "SilentFailureError";
+  readonly job: string;
+  readonly failures: readonly { readonly call: string; readonly code: string; readonly count: number }[];
+
+  constructor(job: string, failures: SilentFailureError["failures"]) {
+    const which = failures.map(({ call, code, count }) => `${call}: ${code}${count > 1 ? ` (${count} times)` : ""}`);
+    super(
+      "SILENT_FAILURE",
+      `job "${job}": the work went on although AWS didn't do all it was asked: ${which.join("; ")}`,
+    );
+    this.job = job;
+    this.failures = failures;
+  }
+}

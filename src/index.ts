@@ -51,6 +51,7 @@ export {
   RunEndedError,
   RunInterruptedError,
   RunTimedOutError,
+  SilentFailureError,
   SourceError,
   StoreUnavailableError,
   TickChangedError,
@@ -59,6 +60,7 @@ export {
 export { defineJob, type Job, type JobOptions, type Limit, type TickResult, type Work } from "./job.ts";
 export type { Json } from "./json.ts";
 export type { Logger } from "./observe/log.ts";
+export { isScheduledRun, type ObservedOptions, observed, type SilentFailure } from "./observe/observed.ts";
 export type { OnUnknown } from "./on-unknown.ts";
 export type { Effect } from "./once.ts";
 export type { AttemptOutcome, Outcome, RunOutcome } from "./outcome.ts";

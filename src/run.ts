@@ -10,10 +10,11 @@
  * says what happened, never what was hoped for.
  */
 import { acquireLease, closeAttempt, type Granted, openAttempt, type RunDeps, unrecorded } from "./attempt.ts";
-import { type GuardTrippedError, hasCode } from "./errors.ts";
+import { type GuardTrippedError, hasCode, SilentFailureError } from "./errors.ts";
 import type { Job } from "./job.ts";
 import { type LiveRun, liveRun } from "./live-run.ts";
 import { defaultLog } from "./observe/log.ts";
+import { newWatch, watched } from "./observe/observed.ts";
 import { errorOf, type RunReport, rangeOf } from "./report.ts";
 import type { Ending } from "./run-record.ts";
 import type { Trigger } from "./trigger.ts";
@@ -70,7 +71,9 @@ const performed = async (job: Job, live: LiveRun): Promise<Ending> => {
   try {
     // All that was due may have been skipped; without a plan a person asked for a run that covers no tick.
     if (plan !== undefined && plan.ticks.length === 0) return { outcome: "succeeded", ...completes };
-    const ending = await perform(job.work, live);
+    const watch = newWatch();
+    const ending = await watched(watch, () => perform(job.work, live));
+    if (watch.failures.length > 0) throw new SilentFailureError(job.name, watch.failures);
     // A tick job that stopped early has completed what its own commits say.
     return job.work.shape === "tick" && ending.outcome === "capped" ? ending : { ...ending, ...completes };
   } catch (error) {

@@ -13,8 +13,9 @@ import { acquireLease, type LeaseSpec, type OverlapPolicy, openAttempt } from ".
 import { everyTick } from "../catch-up.ts";
 import { dynamoStore } from "../control/dynamo-store.ts";
 import { type Duration, milliseconds } from "../duration.ts";
-import { CronfenceError, InvalidOptionsError } from "../errors.ts";
+import { CronfenceError, InvalidOptionsError, SilentFailureError } from "../errors.ts";
 import { type LiveRun, liveRun } from "../live-run.ts";
+import { newWatch, type Watch, watchFromHere } from "../observe/observed.ts";
 import type { OnUnknown } from "../on-unknown.ts";
 import type { RunReport } from "../report.ts";
 import { endRun, isGranted } from "../run.ts";
@@ -70,6 +71,9 @@ export const fencedLease = (options: FencedLeaseOptions): MiddlewareObj<unknown,
 
   return {
     before: async (request) => {
+      // Before anything is waited for: what follows in this invocation, the handler included, is in its context.
+      const watch = newWatch();
+      watchFromHere(watch);
       const trigger = triggerOf(spec, request.event, request.context, deps);
       const attempt = openAttempt(spec, trigger, { ...platformDeps(request.context), ...deps });
       const granted = await acquireLease(attempt);
@@ -77,7 +81,7 @@ export const fencedLease = (options: FencedLeaseOptions): MiddlewareObj<unknown,
       const live = liveRun(attempt, granted, false);
       const { run, ending } = runContext(live);
       Object.assign(request.context, { run });
-      const lifecycle = lifecycleOf(live, ending);
+      const lifecycle = lifecycleOf(live, ending, watch);
       lives.set(request, lifecycle);
       watchRequest(request, lifecycle, () => lives.has(request));
       return undefined;
@@ -102,7 +106,7 @@ interface Lifecycle {
   readonly fail: (error: unknown) => Promise<RunReport>;
 }
 
-const lifecycleOf = (live: LiveRun, ending: () => Ending): Lifecycle => {
+const lifecycleOf = (live: LiveRun, ending: () => Ending, watch: Watch): Lifecycle => {
   let report: Promise<RunReport> | undefined;
   const end = (asked: Ending): Promise<RunReport> => {
     report ??= endRun(live, asked) as Promise<RunReport>;
@@ -110,12 +114,12 @@ const lifecycleOf = (live: LiveRun, ending: () => Ending): Lifecycle => {
   };
   // At the deadline the run ends, whether or not the handler ever returns.
   live.stopped.then(end).catch(() => {});
+  const done = (): Ending =>
+    watch.failures.length > 0
+      ? { outcome: "failed", error: new SilentFailureError(live.attempt.spec.name, watch.failures) }
+      : { ...ending(), ...(live.plan === undefined ? {} : { completes: live.plan.range.through }) };
   return {
-    succeed: () =>
-      end({
-        ...ending(),
-        ...(live.through === undefined ? {} : { completes: live.plan?.range.through ?? live.through }),
-      }),
+    succeed: () => end(done()),
     fail: (error) => end({ outcome: "failed", error }),
   };
 };

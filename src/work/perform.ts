@@ -13,7 +13,8 @@ import { performTicks } from "./tick-shape.ts";
 export const perform = async (work: Work, live: LiveRun): Promise<Ending> => {
   const { run, ending } = runContext(live);
   const { parked } = live.attempt.trigger;
-  if (parked !== undefined) {
+  // A tick that is queued behind such a run has a pass of its own.
+  if (parked !== undefined && live.plan === undefined) {
     if (work.shape === "source") return retryParked(work, live, run, parked);
     throw new InvalidOptionsError(`job "${run.job}"`, [
       "parked items are of jobs with a source, and this one has none",
