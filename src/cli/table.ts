@@ -24,7 +24,7 @@ export const createTable = async ({ table = controlTableName(), endpoint, job = 
   }
   const client = new DynamoDBClient(endpoint === undefined ? {} : { endpoint });
   const store = dynamoStore({ table, client });
-  const how = await createControlTable(client, table).catch(explain);
+  const how = await createControlTable(client, table).catch((error) => explain(error, endpoint));
   console.log(how === "created" ? `created table ${table}` : `table ${table} exists already`);
   for (const name of job) {
     const now = systemClock.now();
@@ -34,7 +34,8 @@ export const createTable = async ({ table = controlTableName(), endpoint, job = 
 };
 
 /** What went wrong, in a sentence that says what to do. */
-const explain = (error: { name?: string; message?: string; code?: string }): never => {
+const explain = (error: { name?: string; message?: string; code?: string }, endpoint: string | undefined): never => {
+  if (error instanceof InvalidOptionsError) throw error;
   const advice: Record<string, string> = {
     CredentialsProviderError:
       "no AWS credentials were found; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
@@ -47,7 +48,9 @@ const explain = (error: { name?: string; message?: string; code?: string }): nev
     advice[error.name ?? ""] ??
     (error.message?.includes("Region is missing") ? "no region is set; set AWS_REGION" : undefined);
   const unreachable =
-    error.code === "ECONNREFUSED" || error.code === "ENOTFOUND" ? "DynamoDB can't be reached" : undefined;
+    error.code === "ECONNREFUSED" || error.code === "ENOTFOUND"
+      ? `nothing answers at ${endpoint ?? process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "DynamoDB's own endpoint"}`
+      : undefined;
   throw new CronfenceError("TABLE_CREATE", `the table wasn't created: ${known ?? unreachable ?? error.message}`, {
     cause: error,
   });

@@ -7,11 +7,13 @@ import {
   UpdateTimeToLiveCommand,
   waitUntilTableExists,
 } from "@aws-sdk/client-dynamodb";
+import { InvalidOptionsError } from "../errors.ts";
 
 /**
  * Creates the control table if there is none, and turns its TTL on: on-demand, deletion-protected, key `pk` + `sk`.
  * Doing it twice is harmless; whether it was there already is returned.
  *
+ * @throws InvalidOptionsError when another table has that name
  * @throws what the SDK throws; waits at most a minute for the table to become active.
  */
 export const createControlTable = async (client: DynamoDBClient, table: string): Promise<"created" | "existed"> => {
@@ -32,8 +34,12 @@ export const createControlTable = async (client: DynamoDBClient, table: string):
 
 const createUnlessThere = async (client: DynamoDBClient, table: string): Promise<"created" | "existed"> => {
   try {
-    await client.send(new DescribeTableCommand({ TableName: table }));
-    return "existed";
+    const { Table } = await client.send(new DescribeTableCommand({ TableName: table }));
+    const key = (Table?.KeySchema ?? []).map(({ AttributeName }) => AttributeName).join(" and ");
+    if (key === "pk and sk") return "existed";
+    throw new InvalidOptionsError("control table", [
+      `table ${table} exists already and is no control table: its key is ${key}, and must be pk and sk`,
+    ]);
   } catch (error) {
     if ((error as { name?: string }).name !== "ResourceNotFoundException") throw error;
   }
