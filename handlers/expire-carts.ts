@@ -34,8 +34,7 @@ export const job = defineJob({
           TableName: "carts",
           Key: { id: cart.id },
           UpdateExpression: "SET #status = :expired",
-          // A customer may order between our read and our write. Then nothing of this transaction is written, the run
-          // fails, and the next one reads the cart again and passes it over.
+          // A customer may order between our read and our write. Then this cart is skipped, and the others are written.
           ConditionExpression: "#status <> :ordered",
           ExpressionAttributeNames: { "#status": "status" },
           ExpressionAttributeValues: { ":expired": "expired", ":ordered": "ordered" },
