@@ -13,6 +13,7 @@ import { planTicks, type TickPlan } from "./catch-up.ts";
 import { commitmentLedger } from "./commitment.ts";
 import type {
   Approval,
+  CommitResult,
   ControlState,
   ControlStore,
   Finish,
@@ -23,7 +24,7 @@ import type {
 import { dryRunStore } from "./control/dry-run.ts";
 import { tally } from "./control/tally.ts";
 import { mostActionsWithFinish, noWrites } from "./control/writes.ts";
-import { CommitRefusedError, hasCode, type WriteRejectedError } from "./errors.ts";
+import { CommitRefusedError, hasCode, type LeaseLostError, type WriteRejectedError } from "./errors.ts";
 import type { Json } from "./json.ts";
 import { type RunOutcome, traitsOf } from "./outcome.ts";
 import { recordPredecessors } from "./predecessors.ts";
@@ -165,8 +166,9 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     if (doubted !== undefined) throw doubted.error;
     const prev = predecessors.unrecorded;
     const sentAt = clock.now();
+    let result: CommitResult;
     try {
-      const result = await store.commit(
+      result = await store.commit(
         lease,
         {
           ...batch,
@@ -180,15 +182,18 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
         },
         budgetUntil(attempt, deadline),
       );
-      seq = result.seq;
-      const without = result.rejected && batch.withoutRejected?.(result.rejected);
-      if (without !== undefined) return await send(without, covers);
-      if (result.rejected !== undefined) throw result.rejected;
     } catch (error) {
-      if (hasCode(error, "LEASE_LOST")) stopping.stop("lease_lost", error as Error);
+      if (hasCode(error, "LEASE_LOST")) {
+        if (wasApplied(error)) progress = advance(progress, batch);
+        stopping.stop("lease_lost", error as Error);
+      }
       if (hasCode(error, "OUTCOME_UNKNOWN")) doubted = { batch, error };
       throw error;
     }
+    seq = result.seq;
+    const without = result.rejected && batch.withoutRejected?.(result.rejected);
+    if (without !== undefined) return send(without, covers);
+    if (result.rejected !== undefined) throw result.rejected;
     slowestCommitMs = Math.max(slowestCommitMs, clock.now() - sentAt);
     standing = prev.length;
     approving = false;
@@ -273,9 +278,9 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
         const request = finishOf(ending, complete ? staged : undefined);
         const result = await store.finish(lease, request, budgetUntil(attempt, attempt.end));
         if (result.kind === "finished") {
-          const { outcome } = result;
+          const { outcome, record: found = request.record } = result;
           if (behind !== undefined) await startAnother(behind);
-          return { kind: "ended", ending: { ...ending, outcome }, record: { ...request.record, outcome } };
+          return { kind: "ended", ending: { ...ending, outcome }, record: { ...found, outcome } };
         }
         if (result.kind === "late_commit") {
           seq = result.state.run?.seq ?? seq + 1;
@@ -291,7 +296,10 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
         ending = { ...ending, outcome: "capped", backlog: `tick ${isoOf(result.tick)}, queued behind this run` };
         behind = result.tick;
       } catch (error) {
-        if (hasCode(error, "LEASE_LOST")) return lost(error as Error);
+        if (hasCode(error, "LEASE_LOST")) {
+          if (doubted !== undefined && wasApplied(error)) progress = advance(progress, doubted.batch);
+          return lost(error as Error);
+        }
         if (hasCode(error, "OUTCOME_UNKNOWN") && doubted === undefined) throw error;
         if (!complete) throw error;
         // Nothing of the last batch was written, so the work isn't done, unless it can do without what was rejected.
@@ -326,8 +334,8 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     const ending: Ending = { outcome: "lease_lost", error };
     const kept = record(ending, clock.now(), progress);
     try {
-      const outcome = await store.recordLost(kept, budgetUntil(attempt, attempt.end));
-      return { kind: "ended", ending: { ...ending, outcome }, record: { ...kept, outcome } };
+      const found = await store.recordLost(kept, budgetUntil(attempt, attempt.end));
+      return { kind: "ended", ending: { ...ending, outcome: found.outcome }, record: found };
     } catch (failure) {
       log.warn({ error: errorOf(failure) }, "the lost lease couldn't be recorded");
       return { kind: "ended", ending, record: kept };
@@ -402,6 +410,9 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
 
 /** The work was done as far as it was meant to be. */
 const isComplete = ({ outcome }: Ending): boolean => outcome === "dry_run" || traitsOf(outcome).streak === "reset";
+
+/** The lease was lost, and the commit that was in doubt then had been applied: the record must count it. */
+const wasApplied = (error: unknown): boolean => (error as LeaseLostError).lastCommit === "applied";
 
 const joinPlans = (
   one: Pick<TickPlan, "range" | "skipped">,

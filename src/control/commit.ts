@@ -156,7 +156,7 @@ export const holds = (state: ControlState, lease: Lease): boolean =>
   state.owner === lease.owner && state.fence === lease.fence;
 
 /** What became of a commit whose run was replaced: its successor's list of predecessors tells, or else its record. */
-const fateOf = async (
+export const fateOf = async (
   connection: Connection,
   lease: Lease,
   seq: number,

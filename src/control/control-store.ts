@@ -205,8 +205,11 @@ export interface Finish {
 }
 
 export type FinishResult =
-  /** How the run is recorded: as asked, unless an operator or an earlier try of this finish was first. */
-  | { readonly kind: "finished"; readonly outcome: RunOutcome }
+  /**
+   * How the run is recorded: as asked, unless an operator or an earlier try of this finish was first. `record` is what
+   * was found, where that isn't what was asked for.
+   */
+  | { readonly kind: "finished"; readonly outcome: RunOutcome; readonly record?: RunRecord }
   /** An earlier commit was applied after all: it counts, and finish has to be sent again with the next seq. */
   | { readonly kind: "late_commit"; readonly state: ControlState }
   /** A later tick is pending: go round again. */
@@ -357,9 +360,14 @@ export interface ControlStore {
 
   /** Records predecessors that never finished as `crashed`, and returns those that are known to be recorded. */
   recordCrashed(job: string, entries: readonly RunEntry[], at: number, budget: Budget): Promise<readonly RunEntry[]>;
-  /** Keeps the record of a run that lost its lease, unless it is on record as anything but `crashed`; as what it is now. */
-  recordLost(record: RunRecord, budget: Budget): Promise<RunOutcome>;
+  /** Keeps the record of a run that lost its lease, unless it is on record as anything but `crashed`; what is on record now. */
+  recordLost(record: RunRecord, budget: Budget): Promise<RunRecord>;
   runs(job: string, page: { limit: number; before?: string }, budget: Budget): Promise<RunPage>;
+
+  /** Notes that the watchdog is about to start a tick; `refused` when it is done, or somebody has noted it already. */
+  noteHealed(job: string, healed: Healed, budget: Budget): Promise<"noted" | "refused">;
+  /** Notes that the job has another schedule since `at`, unless the item no longer expects the tick `seen`. */
+  noteSchedule(job: string, change: { nextTick: number; seen: number; at: number }, budget: Budget): Promise<void>;
 
   /** Blocks new runs; one that is going isn't touched. */
   pause(job: string, paused: Paused, budget: Budget): Promise<void>;

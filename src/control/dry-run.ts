@@ -31,7 +31,7 @@ export const dryRunStore = (
     ...dry,
     renew: async () => {},
     recordCrashed: async () => [],
-    recordLost: async ({ outcome }) => outcome,
+    recordLost: async (record) => record,
     finish: async (_lease, { record, writes }) => {
       seen(writes);
       return { kind: "finished", outcome: record.outcome };

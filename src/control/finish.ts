@@ -11,9 +11,9 @@
 import { randomUUID } from "node:crypto";
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { LeaseLostError } from "../errors.ts";
-import { explainFailure, holds, rejection } from "./commit.ts";
+import { explainFailure, fateOf, holds, rejection } from "./commit.ts";
 import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
-import type { Budget, Finish, FinishResult, Lease } from "./control-store.ts";
+import type { Budget, ControlState, Finish, FinishResult, Lease } from "./control-store.ts";
 import { controlKey, encodeWatermark, namesIn, packRecent, readState, valuesOf, writeRecord } from "./items.ts";
 import { readRun } from "./read.ts";
 
@@ -35,7 +35,9 @@ export const finish = async (
     const [control, record, ...writes] = settled.reasons;
     if (control?.code === "ConditionalCheckFailed") {
       const state = control.item && readState(lease.job, control.item);
-      if (state === undefined || !holds(state, lease)) return whatIsOnRecord(connection, lease, budget);
+      if (state === undefined || !holds(state, lease)) {
+        return whatIsOnRecord(connection, lease, finish, state, budget);
+      }
       if ((state.run?.seq ?? 0) > finish.seq) return { kind: "late_commit", state };
       if (finish.success !== undefined && state.pending !== undefined) return { kind: "pending", tick: state.pending };
     } else if (record?.code !== "ConditionalCheckFailed") {
@@ -124,10 +126,19 @@ const finishCommand = (connection: Connection, lease: Lease, finish: Finish): Tr
 export const finishActions = 2;
 
 /** The lease is no longer ours: our own record tells whether that is because we finished (or were cancelled). */
-const whatIsOnRecord = async (connection: Connection, lease: Lease, budget: Budget): Promise<FinishResult> => {
+const whatIsOnRecord = async (
+  connection: Connection,
+  lease: Lease,
+  { seq, record: asked }: Finish,
+  state: ControlState | undefined,
+  budget: Budget,
+): Promise<FinishResult> => {
   const record = await readRun(connection, lease.job, lease.run, budget);
   if (record?.owner === lease.owner && record.outcome !== "crashed" && record.outcome !== "lease_lost") {
-    return { kind: "finished", outcome: record.outcome };
+    const { outcome, commits } = record;
+    return { kind: "finished", outcome, ...(outcome === asked.outcome && commits === asked.commits ? {} : { record }) };
   }
-  throw new LeaseLostError(lease, "none");
+  // A commit that was in doubt may have been applied before the lease was lost.
+  const beyond = (await fateOf(connection, lease, seq, state, true, budget)) === "applied";
+  throw new LeaseLostError(lease, beyond ? "applied" : "none");
 };

@@ -10,7 +10,6 @@
  * expired holder that nobody has replaced may still go on.
  */
 import { PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
-import type { RunOutcome } from "../outcome.ts";
 import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Budget, ControlState, RunEntry, RunRecord } from "./control-store.ts";
 import { controlKey, namesIn, readRecord, valuesOf, writeRecord } from "./items.ts";
@@ -57,7 +56,7 @@ const crashedRecord = (job: string, entry: RunEntry, at: number): RunRecord => (
   ...(entry.skipped === undefined ? {} : { skipped: entry.skipped }),
 });
 
-export const recordLost = async (connection: Connection, record: RunRecord, budget: Budget): Promise<RunOutcome> => {
+export const recordLost = async (connection: Connection, record: RunRecord, budget: Budget): Promise<RunRecord> => {
   const settled = await putRecord(
     connection,
     record,
@@ -65,8 +64,8 @@ export const recordLost = async (connection: Connection, record: RunRecord, budg
     { ":me": record.owner, ":crashed": "crashed" },
     budget,
   );
-  if (settled.kind === "done") return record.outcome;
-  if (settled.kind === "refused") return settled.item === undefined ? record.outcome : readRecord(settled.item).outcome;
+  if (settled.kind === "done") return record;
+  if (settled.kind === "refused") return settled.item === undefined ? record : readRecord(settled.item);
   throw unanswered(connection, record.job, "record of a lost lease", settled);
 };
 

@@ -82,7 +82,11 @@ export const actsConformance = (under: StoreUnderTest): void => {
       expect([state.owner, state.leaseUntil, state.run]).toEqual([undefined, undefined, undefined]);
       await expect(scene.commit(granted, [], { seq: 1 })).rejects.toEqual(leaseLost("not applied"));
       await expect(scene.renew(granted)).rejects.toEqual(leaseLost("none"));
-      expect(await scene.finish(granted, "succeeded", { seq: 1 })).toEqual({ kind: "finished", outcome: "cancelled" });
+      expect(await scene.finish(granted, "succeeded", { seq: 1 })).toMatchObject({
+        kind: "finished",
+        outcome: "cancelled",
+        record: { outcome: "cancelled", commits: 1 },
+      });
       expect(await scene.read()).toEqual(state);
     });
 

@@ -148,8 +148,10 @@ const sceneOf = (
       store.finish(granted.lease, scene.finishOf(granted, outcome, more), scene.budget()),
     queue: ({ state }, later) => store.queue(job, later, state, scene.budget()),
     recordCrashed: (entries) => store.recordCrashed(job, entries, clock.now(), scene.budget()),
-    recordLost: ({ lease }, more) =>
-      store.recordLost({ ...recordOf(lease, "lease_lost", clock.now()), ...more }, scene.budget()),
+    recordLost: async ({ lease }, more) => {
+      const record = { ...recordOf(lease, "lease_lost", clock.now()), ...more };
+      return (await store.recordLost(record, scene.budget())).outcome;
+    },
     pause: (more) => store.pause(job, { ...operator, at: clock.now(), ...more }, scene.budget()),
     resume: () => store.resume(job, operator, clock.now(), scene.budget()),
     cancel: () => store.cancel(job, operator, clock.now(), scene.budget()),
