@@ -132,13 +132,21 @@ const isConflict = (error: unknown): boolean => (error as { name?: string }).nam
  */
 export const create = async (connection: Connection, job: string, since: number, budget: Budget): Promise<void> => {
   const condition = "attribute_not_exists(#pk)";
+  const now = budget.clock.now();
   const settled = await sendUntilKnown(
     connection,
     new PutItemCommand({
       TableName: connection.table,
       Item: {
         ...controlKey(job),
-        ...valuesOf({ fence: Math.floor(budget.clock.now() / 1000), since, unfinished: 0, failedTicks: 0 }),
+        ...valuesOf({
+          fence: Math.floor(now / 1000),
+          since,
+          // Older ticks are owed then, and nobody could have done them yet.
+          activeSince: since < now ? now : undefined,
+          unfinished: 0,
+          failedTicks: 0,
+        }),
       },
       ConditionExpression: condition,
       ExpressionAttributeNames: namesIn(condition),

@@ -8,10 +8,11 @@
 import { randomUUID } from "node:crypto";
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { StoreUnavailableError } from "../errors.ts";
+import type { Json } from "../json.ts";
 import { create } from "./acquire.ts";
 import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Act, Approval, Budget, ControlState, Paused, RunEntry } from "./control-store.ts";
-import { actKey, controlKey, namesIn, readState, valuesOf, writeRecord } from "./items.ts";
+import { actKey, controlKey, encodeWatermark, namesIn, readState, valuesOf, writeRecord } from "./items.ts";
 import { isOnRecord, readControl } from "./read.ts";
 import { rememberOwners } from "./tally.ts";
 
@@ -22,7 +23,15 @@ export const pauseJob = async (connection: Connection, job: string, paused: Paus
 };
 
 export const resumeJob = (connection: Connection, job: string, act: Act, at: number, budget: Budget): Promise<void> =>
-  onAnyFence(connection, job, "REMOVE #paused", {}, { kind: "resume", ...act }, at, budget);
+  onAnyFence(
+    connection,
+    job,
+    "SET #activeSince = :at REMOVE #paused",
+    { ":at": at },
+    { kind: "resume", ...act },
+    at,
+    budget,
+  );
 
 /**
  * An approval is for the plan that tripped the guard last, and for no other.
@@ -148,6 +157,74 @@ const withoutSeq = ({ seq, tick, token, ...run }: RunEntry) => ({
   ...run,
   ...(tick === undefined ? {} : { ticks: { from: tick, through: tick, count: 1 } }),
 });
+
+/**
+ * | condition | without it |
+ * | --- | --- |
+ * | the fence is the one seen | a run that has started since would find its watermark moved under it |
+ * | no owner | the same |
+ *
+ * @throws StoreUnavailableError while a run holds the lease: cancel it first
+ */
+export const rewindJob = async (
+  connection: Connection,
+  job: string,
+  watermark: Json | null,
+  act: Act,
+  at: number,
+  budget: Budget,
+): Promise<void> => {
+  const state = await readControl(connection, job, budget);
+  const held = (run: string) =>
+    new StoreUnavailableError(`job "${job}": run ${run} holds the lease; cancel it, or wait for its end`, "rewind");
+  if (state === undefined)
+    throw new StoreUnavailableError(`job "${job}" isn't known to table "${connection.table}"`, "rewind");
+  if (state.owner !== undefined) throw held(state.run?.id ?? "(unknown)");
+  const actId = randomUUID();
+  const update =
+    watermark === null ? "ADD #fence :one REMOVE #watermark" : "SET #watermark = :watermark ADD #fence :one";
+  const condition = "#fence = :seen AND attribute_not_exists(#owner)";
+  const values = {
+    ":one": 1,
+    ":seen": state.fence,
+    ":watermark": watermark === null ? undefined : encodeWatermark(watermark),
+  };
+  const was = encodeWatermark(state.watermark);
+  const settled = await sendUntilKnown(
+    connection,
+    new TransactWriteItemsCommand({
+      ClientRequestToken: actId,
+      TransactItems: [
+        {
+          Update: {
+            TableName: connection.table,
+            Key: controlKey(job),
+            UpdateExpression: update,
+            ConditionExpression: condition,
+            ExpressionAttributeNames: namesIn(update, condition),
+            ExpressionAttributeValues: valuesOf(values),
+          },
+        },
+        putAct(
+          connection,
+          job,
+          { kind: "rewind", ...act, from: was, to: encodeWatermark(watermark ?? undefined) },
+          at,
+          actId,
+        ),
+      ],
+    }),
+    budget,
+  );
+  if (settled.kind === "done") return;
+  if (settled.kind === "cancelled") {
+    const now = settled.doubt ? await readControl(connection, job, budget) : undefined;
+    if (now?.fence === state.fence + 1 && encodeWatermark(now.watermark) === encodeWatermark(watermark ?? undefined))
+      return;
+    throw held("that started meanwhile");
+  }
+  throw unanswered(connection, job, "rewind", settled as { doubt: boolean; error: unknown });
+};
 
 /** An act that is right under whatever fence. */
 const onAnyFence = async (

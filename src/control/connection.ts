@@ -5,6 +5,7 @@
  * lease. So each request carries an abort signal that ends it, whatever client it was given.
  */
 import {
+  type BatchGetItemCommand,
   DescribeTableCommand,
   type DynamoDBClient,
   type GetItemCommand,
@@ -20,6 +21,7 @@ import { type Settled, settle } from "./send.ts";
 import type { KnownKeys } from "./writes.ts";
 
 type Command =
+  | BatchGetItemCommand
   | DescribeTableCommand
   | GetItemCommand
   | PutItemCommand

@@ -88,6 +88,17 @@ export interface TickPart {
   readonly total: number;
 }
 
+/** A start of an overdue job by the watchdog. */
+export interface Healed {
+  /** Its identity: no tick is started twice. */
+  readonly tick: number;
+  readonly at: number;
+  /** How many starts there have been in a row, this one included, without a success. */
+  readonly times: number;
+  /** A nonce, to recognise an own note whose reply was lost. */
+  readonly by: string;
+}
+
 /** A job's control item, decoded. */
 export interface ControlState {
   readonly job: string;
@@ -104,6 +115,8 @@ export interface ControlState {
   readonly tickPart?: TickPart;
   /** When the job was first known: ticks before it aren't owed. */
   readonly since: number;
+  /** When the job was created, resumed or given another schedule last: older ticks are late only after the next delivery. */
+  readonly activeSince?: number;
   /** The latest tick that was delivered while another run held the lease. */
   readonly pending?: number;
   readonly paused?: Paused;
@@ -115,8 +128,12 @@ export interface ControlState {
   /** The tick counted last in `failedTicks`: retries of one tick count once. */
   readonly lastFailedTick?: number;
   readonly lastSuccessAt?: number;
-  /** Newest last; at most 20. */
-  readonly recent: readonly { readonly durationMs: number; readonly items: number }[];
+  /** The tick after the last success, by the schedule of the run that had it: tells when the schedule has changed. */
+  readonly nextTick?: number;
+  /** The watchdog's last start of this job. */
+  readonly healed?: Healed;
+  /** Runs that succeeded or were capped, newest last; at most 20. */
+  readonly recent: readonly { readonly durationMs: number; readonly items: number; readonly capped?: true }[];
 }
 
 /** The right to run, as its holder knows it. Doesn't change over a run. */
@@ -345,6 +362,8 @@ export interface ControlStore {
   /** Makes a job known, if it isn't yet. */
   create(job: string, since: number, budget: Budget): Promise<void>;
   read(job: string, budget: Budget): Promise<ControlState | undefined>;
+  /** Several at once, by job; what can't be decoded is there as an error, what doesn't exist isn't there. */
+  readMany(jobs: readonly string[], budget: Budget): Promise<ReadonlyMap<string, ControlState | Error>>;
   acquire(request: AcquireRequest, budget: Budget): Promise<AcquireResult>;
 
   /**
@@ -379,6 +398,13 @@ export interface ControlStore {
     at: number,
     budget: Budget,
   ): Promise<Approval>;
+  /**
+   * Sets the watermark back (or forward). Only while no run holds the lease; a run that still goes on under an old fence is
+   * fenced out.
+   */
+  rewind(job: string, watermark: Json | null, act: Act, at: number, budget: Budget): Promise<void>;
+  /** After a restore from a backup, before any schedule is enabled: raises every fence and takes leases away. */
+  restored(at: number, budget: Budget): Promise<readonly string[]>;
   /** Fences the holder out and records its run as `cancelled`; says which run, if one held the lease. */
   cancel(job: string, act: Act, at: number, budget: Budget): Promise<RunEntry | undefined>;
 }

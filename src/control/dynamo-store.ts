@@ -2,7 +2,7 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { InvalidOptionsError } from "../errors.ts";
 import { acquire, create, queue } from "./acquire.ts";
-import { approvePlan, cancelRun, pauseJob, resumeJob } from "./acts.ts";
+import { approvePlan, cancelRun, pauseJob, resumeJob, rewindJob } from "./acts.ts";
 import { commit, renew } from "./commit.ts";
 import type { Connection } from "./connection.ts";
 import type { ControlStore } from "./control-store.ts";
@@ -11,7 +11,9 @@ import { fulfilWrites, intendWrites, readOnce, releaseOnce, withdrawWrites } fro
 import { dropParked, parkWrites, readOneParked, readParked, unparkWrites } from "./parked.ts";
 import { readControl, readRuns } from "./read.ts";
 import { recordCrashed, recordLost } from "./records.ts";
+import { markRestored } from "./restored.ts";
 import { type TableReader, tableReader } from "./table-reader.ts";
+import { noteHealed, noteSchedule, readMany } from "./watch.ts";
 import { prepareWrites } from "./writes.ts";
 
 export interface StoreOptions {
@@ -74,6 +76,7 @@ export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
     releaseOnce: (job, key, verdict, act, at, budget) => releaseOnce(connection, job, key, verdict, act, at, budget),
     create: (job, since, budget) => create(connection, job, since, budget),
     read: (job, budget) => readControl(connection, job, budget),
+    readMany: (jobs, budget) => readMany(connection, jobs, budget),
     acquire: (request, budget) => acquire(connection, request, budget),
     queue: (job, tick, holder, budget) => queue(connection, job, tick, holder, budget),
     commit: (lease, request, budget) => commit(connection, lease, request, budget),
@@ -82,9 +85,13 @@ export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
     recordCrashed: (job, entries, at, budget) => recordCrashed(connection, job, entries, at, budget),
     recordLost: (record, budget) => recordLost(connection, record, budget),
     runs: (job, page, budget) => readRuns(connection, job, page, budget),
+    noteHealed: (job, healed, budget) => noteHealed(connection, job, healed, budget),
+    noteSchedule: (job, change, budget) => noteSchedule(connection, job, change, budget),
     pause: (job, paused, budget) => pauseJob(connection, job, paused, budget),
     resume: (job, act, at, budget) => resumeJob(connection, job, act, at, budget),
     approve: (job, approval, at, budget) => approvePlan(connection, job, approval, at, budget),
+    rewind: (job, watermark, act, at, budget) => rewindJob(connection, job, watermark, act, at, budget),
+    restored: (at, budget) => markRestored(connection, at, budget),
     cancel: (job, act, at, budget) => cancelRun(connection, job, act, at, budget),
   };
 };

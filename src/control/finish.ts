@@ -61,6 +61,8 @@ const finishCommand = (connection: Connection, lease: Lease, finish: Finish): Tr
   if (finish.watermark !== undefined) sets.push("#watermark = :watermark");
   if (finish.tick !== undefined) sets.push("#tick = :tick");
   if (finish.lastSuccessAt !== undefined) sets.push("#lastSuccessAt = :lastSuccessAt");
+  const nextTick = finish.lastSuccessAt === undefined ? undefined : finish.record.nextTick;
+  if (nextTick !== undefined) sets.push("#nextTick = :nextTick");
   if (finish.lastFailedTick === undefined) removes.push("#lastFailedTick");
   else sets.push("#lastFailedTick = :lastFailedTick");
   if (finish.tripped !== undefined) sets.push("#tripped = :tripped");
@@ -101,6 +103,7 @@ const finishCommand = (connection: Connection, lease: Lease, finish: Finish): Tr
             ":tick": finish.tick,
             ":tripped": finish.tripped,
             ":lastSuccessAt": finish.lastSuccessAt,
+            ":nextTick": nextTick,
             ":lastFailedTick": finish.lastFailedTick,
             ":tickPart": finish.tickPart ?? undefined,
             ":prev": finish.prev.length > 0 ? finish.prev : undefined,

@@ -17,6 +17,9 @@ export const mostPredecessors = 20;
 
 const partition = (job: string) => `job#${job}`;
 
+/** The job that an item belongs to. */
+export const jobOf = (item: Item): string => (item.pk?.S ?? "").slice(partition("").length);
+
 export const controlKey = (job: string): Item => ({ pk: { S: partition(job) }, sk: { S: "control" } });
 
 export const runKey = (job: string, run: { startedAt: number; id: string }): Item => ({
@@ -69,14 +72,21 @@ export const readState = (job: string, item: Item): ControlState => {
     job,
     prev: (prev ?? []) as RunEntry[],
     recentOwners: (recentOwners ?? []) as string[],
-    recent: ((recent ?? []) as [number, number][]).map(([durationMs, items]) => ({ durationMs, items })),
+    recent: ((recent ?? []) as PackedRun[]).map(([durationMs, items, capped]) => ({
+      durationMs,
+      items,
+      ...(capped === undefined ? {} : { capped: true as const }),
+    })),
     ...(run?.[0] === undefined ? {} : { run: run[0] as RunEntry }),
     ...(watermark === undefined ? {} : { watermark: decodeWatermark(watermark) as Json }),
   };
 };
 
-export const packRecent = (recent: ControlState["recent"]): [number, number][] =>
-  recent.map(({ durationMs, items }) => [durationMs, items]);
+/** A recent run in little room: duration, items, and a 1 where it was capped. */
+type PackedRun = [number, number, 1?];
+
+export const packRecent = (recent: ControlState["recent"]): PackedRun[] =>
+  recent.map(({ durationMs, items, capped }) => (capped ? [durationMs, items, 1] : [durationMs, items]));
 
 /** How long run records are kept: a year of a yearly job and some more. */
 const recordsKeptSeconds = 400 * 86_400;

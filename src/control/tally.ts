@@ -33,7 +33,9 @@ export const tally = (
     ...(state.lastFailedTick === undefined ? {} : { lastFailedTick: state.lastFailedTick }),
   };
   if (streak === "reset") {
-    const recent = [...state.recent, { durationMs: ended.durationMs, items: ended.items }].slice(-rememberedRuns);
+    const capped = ended.outcome === "capped" ? { capped: true as const } : {};
+    const run = { durationMs: ended.durationMs, items: ended.items, ...capped };
+    const recent = [...state.recent, run].slice(-rememberedRuns);
     return { recentOwners, recent, unfinished: 0, failedTicks: 0, lastSuccessAt: ended.at };
   }
   if (streak === "leave")
