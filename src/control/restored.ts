@@ -1,0 +1,59 @@
+/**
+ * After the control table was restored from a backup: the items show leases and fences of the past, and runs that are
+ * still going hold greater ones. Every fence is raised above the present in seconds, which no fence that was handed out
+ * before can have reached (it starts there and grows by one per run), and leases are taken away.
+ *
+ * To be done before any schedule is enabled again.
+ */
+import { ScanCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import { type Connection, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
+import type { Budget } from "./control-store.ts";
+import { type Item, namesIn, valuesOf } from "./items.ts";
+
+/** Resolves with the names of the jobs whose items were put right. Doing it again is harmless. */
+export const markRestored = async (connection: Connection, at: number, budget: Budget): Promise<readonly string[]> => {
+  const jobs: string[] = [];
+  let start: Item | undefined;
+  do {
+    const filter = "#sk = :control";
+    const page = await readUntilKnown<{ Items?: Item[]; LastEvaluatedKey?: Item }>(
+      connection,
+      new ScanCommand({
+        TableName: connection.table,
+        FilterExpression: filter,
+        ExpressionAttributeNames: namesIn(filter),
+        ExpressionAttributeValues: valuesOf({ ":control": "control" }),
+        ConsistentRead: true,
+        ...(start === undefined ? {} : { ExclusiveStartKey: start }),
+      }),
+      budget,
+      `table "${connection.table}"`,
+      "read of all jobs",
+    );
+    for (const item of page.Items ?? []) jobs.push(await raise(connection, item, at, budget));
+    start = page.LastEvaluatedKey;
+  } while (start !== undefined);
+  return jobs;
+};
+
+const raise = async (connection: Connection, item: Item, at: number, budget: Budget): Promise<string> => {
+  const job = (item.pk?.S ?? "").replace(/^job#/, "");
+  const fence = Math.max(Number(item.fence?.N ?? 0), Math.floor(at / 1000)) + 1;
+  const update = "SET #fence = :fence, #unfinished = :none REMOVE #owner, #leaseUntil, #run, #prev";
+  const condition = "attribute_exists(#pk) AND #fence < :fence";
+  const settled = await sendUntilKnown(
+    connection,
+    new UpdateItemCommand({
+      TableName: connection.table,
+      Key: { pk: item.pk as never, sk: item.sk as never },
+      UpdateExpression: update,
+      ConditionExpression: condition,
+      ExpressionAttributeNames: namesIn(update, condition),
+      ExpressionAttributeValues: valuesOf({ ":fence": fence, ":none": 0 }),
+    }),
+    budget,
+  );
+  // Refused: an earlier try of this was applied, or a run has been granted a higher fence since it was read.
+  if (settled.kind === "done" || settled.kind === "refused") return job;
+  throw unanswered(connection, job, "raising of its fence", settled as { doubt: boolean; error: unknown });
+};
