@@ -1,5 +1,6 @@
 /** What is out of the ordinary about one tick: clock changes beside it. */
 
+import { clockChangesMet } from "./clock-changes.ts";
 import type { Schedule } from "./schedule.ts";
 import { changeLimitMs } from "./ticks.ts";
 import { zoneNamed } from "./zone.ts";
@@ -14,7 +15,7 @@ export function remarkOn(schedule: Schedule, tick: number): string | undefined {
   const { changes } = zoneNamed(schedule.zone);
   for (const { at, before, after } of changes(tick - changeLimitMs, tick + changeLimitMs)) {
     const backMs = before - after;
-    if (backMs < 0 && at === tick && !schedule.wildcard && schedule.gap === "after") {
+    if (at === tick && isCaughtUp(schedule, at)) {
       return `clocks go forward from ${timeOf(at + before)} to ${timeOf(at + after)}: this stands for what is due in between`;
     }
     if (backMs > 0 && tick >= at - backMs && tick < at + backMs) {
@@ -23,6 +24,12 @@ export function remarkOn(schedule: Schedule, tick: number): string | undefined {
     }
   }
   return undefined;
+}
+
+/** Whether the tick at the clock change `at` stands for times of day that the change left out. */
+function isCaughtUp(schedule: Schedule, at: number): boolean {
+  if (schedule.wildcard || schedule.gap === "skip") return false;
+  return [...clockChangesMet(schedule, at - 1, at)].some(({ kind }) => kind === "gap");
 }
 
 const timeOf = (wall: number): string => new Date(wall).toISOString().slice(11, 16);

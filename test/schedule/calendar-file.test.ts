@@ -66,10 +66,16 @@ describe("a calendar file", () => {
           "DTSTART;TZID=Europe/Berlin:20261001T100000",
           "DTEND;TZID=America/New_York:20261001T130000",
         ],
+        ["UID:7", "SUMMARY:Ends as it begins", "DTSTART;VALUE=DATE:20260801", "DTEND;VALUE=DATE:20260801"],
         ["UID:5", "SUMMARY:Called off", "STATUS:CANCELLED", "DTSTART;VALUE=DATE:20260701"],
       ),
     );
-    expect(dates(calendar)).toEqual(["2026-12-25 Christmas", "2026-12-26 Christmas", "2026-05-01 One day"]);
+    expect(dates(calendar)).toEqual([
+      "2026-12-25 Christmas",
+      "2026-12-26 Christmas",
+      "2026-05-01 One day",
+      "2026-08-01 Ends as it begins",
+    ]);
     expect(freezes(calendar)).toEqual([
       "2026-06-01T20:00:00.000Z 2026-06-02T04:00:00.000Z Move",
       "2026-10-01T08:00:00.000Z 2026-10-01T17:00:00.000Z Flight",
@@ -77,7 +83,7 @@ describe("a calendar file", () => {
     ]);
   });
 
-  it("in ICS follows repeated events through 2099, with their exceptions and moved occurrences", async () => {
+  it("in ICS follows repeated events through 2099, with their exceptions, moved and cancelled occurrences", async () => {
     const calendar = await read(
       "repeated.ics",
       ics(
@@ -88,7 +94,14 @@ describe("a calendar file", () => {
           "RRULE:FREQ=YEARLY",
           "EXDATE;VALUE=DATE:20210501",
         ],
-        ["UID:2", "SUMMARY:Audit", "DTSTART;VALUE=DATE:20260105", "RRULE:FREQ=MONTHLY;COUNT=3"],
+        ["UID:2", "SUMMARY:Audit", "DTSTART;VALUE=DATE:20260105", "RRULE:FREQ=MONTHLY;COUNT=4"],
+        [
+          "UID:2",
+          "RECURRENCE-ID;VALUE=DATE:20260405",
+          "SUMMARY:Audit",
+          "STATUS:CANCELLED",
+          "DTSTART;VALUE=DATE:20260405",
+        ],
         ["UID:2", "RECURRENCE-ID;VALUE=DATE:20260205", "SUMMARY:Audit, moved", "DTSTART;VALUE=DATE:20260206"],
       ),
     );

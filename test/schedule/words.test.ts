@@ -60,6 +60,9 @@ describe("a remark on a tick", () => {
     expect(remarkOn(schedule, at("2026-03-08T07:00Z"))).toMatch(/go forward from 02:00 to 03:00/);
     expect(remarkOn(schedule, at("2026-03-07T07:30Z"))).toBeUndefined();
     expect(remarkOn(cron("0 * * * *", { zone }), at("2026-03-08T07:00Z"))).toBeUndefined();
+    // These are due at 03:00 and 03:30 anyway.
+    expect(remarkOn(cron("0 3 * * *", { zone }), at("2026-03-08T07:00Z"))).toBeUndefined();
+    expect(remarkOn(cron("30 2,3 * * *", { zone }), at("2026-03-08T07:30Z"))).toBeUndefined();
   });
 
   it("tells which of two passes a tick is in", () => {
