@@ -1,9 +1,12 @@
 /**
  * `cronfence/testing`: a local DynamoDB, a clock that tests set, a proxy that makes requests go wrong, and tables in
- * one line. Nothing here is needed, or should be imported, in production.
+ * one line; and a rehearsal of a job over simulated time. Nothing here is needed, or should be imported, in production.
  */
 export { type Engine, type EngineOptions, localClientConfig, startEngine } from "../local/engine.ts";
 export { EngineUnavailableError } from "../local/engine-error.ts";
+export type { Account, LeftOut, TickCounts } from "../rehearse/account.ts";
+export type { Span } from "../rehearse/deliveries.ts";
+export { type Rehearsal, type RehearseOptions, rehearse } from "../rehearse/rehearse.ts";
 export type { CancellationReason, Fault, Reply, SingleFault } from "./fault.ts";
 export { type FaultProxy, type Match, type ProxiedRequest, type Rule, startFaultProxy } from "./fault-proxy.ts";
 export { type SettableClock, type SettableClockOptions, settableClock } from "./settable-clock.ts";
