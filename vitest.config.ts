@@ -11,6 +11,7 @@ export default defineConfig({
       { find: /^cronfence\/schedule$/, replacement: src("schedule/toolkit.ts") },
       { find: /^cronfence\/sources$/, replacement: src("work/index.ts") },
       { find: /^cronfence\/testing$/, replacement: src("testing/index.ts") },
+      { find: /^cronfence\/watchdog$/, replacement: src("watchdog/index.ts") },
     ],
   },
   test: {

@@ -11,6 +11,8 @@ import { dynamoStore } from "./control/dynamo-store.ts";
 import type { TableReader } from "./control/table-reader.ts";
 import { PredecessorUnfinishedError } from "./errors.ts";
 import { defaultLog, type Logger } from "./observe/log.ts";
+import type { RunObserver } from "./observe/observers.ts";
+import { type ObservationOptions, standardObservers } from "./observe/standard-observers.ts";
 import type { OnUnknown } from "./on-unknown.ts";
 import type { AttemptOutcome } from "./outcome.ts";
 import { errorOf, holderOf, isoOf, type RunReport, withThrown } from "./report.ts";
@@ -21,7 +23,7 @@ import type { Trigger } from "./trigger.ts";
 export type OverlapPolicy = "queue" | "skip" | "takeover";
 
 /** The part of a job's definition that its lease and its time need. Durations are in milliseconds. */
-export interface LeaseSpec {
+export interface LeaseSpec extends ObservationOptions {
   readonly name: string;
   readonly schedule?: Schedule;
   readonly timeoutMs?: number;
@@ -50,6 +52,8 @@ export interface RunDeps {
   readonly remainingMs?: () => number;
   /** Aborted when the platform asks the process to stop: the run ends as `interrupted`. */
   readonly interrupt?: AbortSignal;
+  /** Told of every run that holds the lease, beside the metrics and pings that the job asks for. */
+  readonly observers?: readonly RunObserver[];
   /** Which build runs, for records and logs. @default the environment's CRONFENCE_VERSION */
   readonly version?: string;
   /**
@@ -71,6 +75,8 @@ export interface Attempt {
   readonly random: () => number;
   readonly interrupt: AbortSignal | undefined;
   readonly startAnother: RunDeps["startAnother"];
+  readonly observers: readonly RunObserver[];
+  readonly remainingMs: RunDeps["remainingMs"];
   readonly version: string | undefined;
   readonly runId: string;
   readonly owner: string;
@@ -101,6 +107,7 @@ export const openAttempt = (spec: LeaseSpec, trigger: Trigger, deps: RunDeps): A
     ...(trigger.tick === undefined ? {} : { tick: isoOf(trigger.tick) }),
     ...(version === undefined ? {} : { version }),
   });
+  const adHoc = trigger.dryRun === true;
   return {
     spec,
     trigger,
@@ -111,13 +118,15 @@ export const openAttempt = (spec: LeaseSpec, trigger: Trigger, deps: RunDeps): A
     random: deps.random ?? Math.random,
     interrupt: deps.interrupt,
     startAnother: deps.startAnother,
+    observers: adHoc ? [] : [...standardObservers(spec, { clock, log }), ...(deps.observers ?? [])],
+    remainingMs: deps.remainingMs,
     version,
     runId,
     owner: newId(),
     startedAt,
     deadline,
     end,
-    adHoc: trigger.dryRun === true,
+    adHoc,
   };
 };
 

@@ -1,7 +1,10 @@
 /** The check of a job's options: everything that can't be accepted, at once, each with its value and what is allowed. */
 import * as z from "zod/mini";
+import { leastSlackMs } from "./alert.ts";
 import { type Duration, milliseconds } from "./duration.ts";
 import { InvalidOptionsError } from "./errors.ts";
+import { metricsKinds } from "./observe/metrics.ts";
+import { isPingUrl } from "./observe/ping.ts";
 import type { Exception, Schedule } from "./schedule/index.ts";
 import { unknownOption } from "./unknown-option.ts";
 
@@ -15,7 +18,7 @@ export const readOptions = (subject: string, options: unknown): z.infer<typeof o
   for (const issue of parsed.error?.issues ?? []) {
     const path = issue.path.join(".");
     const unknownKeys = issue.code === "unrecognized_keys" ? issue.keys : [];
-    for (const key of unknownKeys) problems.push(unknownOption(`${path}.${key}`, Object.keys(limitShape)));
+    for (const key of unknownKeys) problems.push(unknownOption(`${path}.${key}`, nested[path] ?? []));
     if (unknownKeys.length > 0) continue;
     const must = allowed[issue.path[0] as keyof typeof shape];
     problems.push(`${path} is ${show(at(given, issue.path))}, and must be ${must}`);
@@ -36,6 +39,12 @@ const isFunction = (value: unknown) => typeof value === "function";
 const duration = z.custom<Duration>(isDuration);
 const count = z.optional(z.int().check(z.gte(1)));
 const limitShape = { items: count, pages: count, transactions: count };
+const alertShape = {
+  missedAfter: z.optional(z.custom<Duration>((value) => (milliseconds(value) ?? 0) >= leastSlackMs)),
+  failures: count,
+};
+const pingUrl = z.optional(z.custom<string>(isPingUrl));
+const pingShape = { start: pingUrl, success: pingUrl, fail: pingUrl };
 const shape = {
   name: z.string().check(z.regex(/^[A-Za-z0-9_-]{1,64}$/)),
   schedule: z.optional(z.custom<Schedule>(isSchedule)),
@@ -44,6 +53,9 @@ const shape = {
   skew: z.optional(duration),
   overlap: z.optional(z.enum(["queue", "skip", "takeover"])),
   dryRun: z.optional(z.boolean()),
+  alert: z.optional(z.strictObject(alertShape)),
+  ping: z.optional(z.strictObject(pingShape)),
+  metrics: z.optional(z.enum(metricsKinds)),
   onUnknown: z.optional(z.custom((value) => value === "retry" || value === "block" || isFunction(value))),
   destructive: z.optional(
     z.strictObject({
@@ -78,6 +90,15 @@ const shape = {
   source: z.optional(z.custom(isSource)),
 };
 const known = Object.keys(shape);
+/** The keys of options that are objects, by their path. */
+const nested: Readonly<Record<string, readonly string[]>> = {
+  limit: Object.keys(limitShape),
+  alert: Object.keys(alertShape),
+  ping: Object.keys(pingShape),
+  destructive: ["max", "usual", "share"],
+  "destructive.usual": ["factor", "history"],
+  "destructive.share": ["of", "atMost"],
+};
 const optionsSchema = z.object(shape);
 
 const aDuration = 'a duration such as "30s" or "4m", or a number of milliseconds, more than 0';
@@ -90,6 +111,9 @@ const allowed: Record<keyof typeof shape, string> = {
   skew: aDuration,
   overlap: '"queue", "skip" or "takeover"',
   dryRun: "true or false",
+  alert: "an object with missedAfter (a duration of at least a minute) and failures (a whole number of at least 1)",
+  ping: "an object with start, success and fail, each an http or https URL",
+  metrics: '"emf", "cloudwatch" or "off"',
   onUnknown: '"retry", "block" or a function that finds out',
   destructive:
     "an object with max (a whole number), and where wanted usual { factor: 1 or more, history: 3 to 20 } and " +

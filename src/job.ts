@@ -2,6 +2,7 @@
  * A job: a named piece of scheduled work, defined once in code. Its options are checked here and nowhere else
  * (job-options.ts): everything behind trusts them.
  */
+import { type Alert, type AlertOptions, alertOf } from "./alert.ts";
 import type { LeaseSpec, OverlapPolicy } from "./attempt.ts";
 import type { CatchUp } from "./catch-up.ts";
 import { type Clock, systemClock } from "./clock.ts";
@@ -10,6 +11,9 @@ import { type Duration, milliseconds } from "./duration.ts";
 import { InvalidOptionsError } from "./errors.ts";
 import { readOptions } from "./job-options.ts";
 import type { Json } from "./json.ts";
+import type { MetricsKind } from "./observe/metrics.ts";
+import type { PingUrls } from "./observe/ping.ts";
+import { defaultMetrics } from "./observe/standard-observers.ts";
 import type { OnUnknown } from "./on-unknown.ts";
 import type { Run, RunInfo, Tick, TickRun } from "./run-context.ts";
 import { calendar, type Exception, lintSchedule, type Schedule, withCalendar } from "./schedule/index.ts";
@@ -82,6 +86,16 @@ export interface JobOptions {
    * the plan for one run. A job with `run` needs `plan` for it.
    */
   readonly destructive?: Destructive;
+  /** When the job's alarms go off. */
+  readonly alert?: AlertOptions;
+  /** URLs of an outside dead man's switch that are asked for when a run starts, succeeds and fails; see `PingUrls`. */
+  readonly ping?: PingUrls;
+  /**
+   * Where the metrics of the job's runs go. `emf`: lines on standard output, which CloudWatch Logs turns into metrics.
+   * `cloudwatch`: PutMetricData. Each metric of each job costs money; the alarms need none of these, only the watchdog's.
+   * @default the environment's CRONFENCE_METRICS, or else "off"
+   */
+  readonly metrics?: MetricsKind;
   /** @default false: takes the lease and is recorded, and writes nothing else. The environment's CRONFENCE_DRY_RUN=1 does the same. */
   readonly dryRun?: boolean;
 }
@@ -185,6 +199,8 @@ export type Work =
 export interface Job extends LeaseSpec {
   readonly timeoutMs: number;
   readonly jitterMs: number;
+  readonly alert: Alert;
+  readonly metrics: MetricsKind;
   readonly work: Work;
   /** What is allowed, but seldom meant. */
   readonly warnings: readonly string[];
@@ -260,12 +276,23 @@ export function defineJob(
       ...(startAt === undefined ? {} : { startAt: Date.parse(startAt) }),
       ...(startWithin === undefined ? {} : { startWithinMs: (milliseconds(startWithin) as number) + jitterMs }),
     },
+    alert: alertOf(options.alert),
+    metrics: options.metrics ?? metricsOfEnvironment(subject),
+    ...(options.ping === undefined ? {} : { ping: options.ping }),
     onUnknown: options.onUnknown ?? "block",
     dryRun: dryRun ?? process.env.CRONFENCE_DRY_RUN === "1",
     work: workOf(options),
     warnings,
   };
 }
+
+const metricsOfEnvironment = (subject: string): MetricsKind => {
+  try {
+    return defaultMetrics();
+  } catch (error) {
+    throw new InvalidOptionsError(subject, [(error as Error).message], { cause: error });
+  }
+};
 
 /** The schedule without what `except` removes. */
 const scheduleOf = (

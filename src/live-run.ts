@@ -26,6 +26,7 @@ import { tally } from "./control/tally.ts";
 import { mostActionsWithFinish, noWrites } from "./control/writes.ts";
 import { CommitRefusedError, hasCode, type LeaseLostError, type WriteRejectedError } from "./errors.ts";
 import type { Json } from "./json.ts";
+import { type Observation, observeRun } from "./observe/observers.ts";
 import { type RunOutcome, traitsOf } from "./outcome.ts";
 import { recordPredecessors } from "./predecessors.ts";
 import { advance, type Batch, latest, type Progress } from "./progress.ts";
@@ -64,6 +65,8 @@ export interface LiveRun {
   readonly slowestCommitMs: number;
   /** Writes that a dry run would have sent. */
   readonly wouldWrite: number;
+  /** Who is told of the run. */
+  readonly observation: Observation;
   commit(batch: Batch): Promise<void>;
   /** Keeps a last batch for the finish, which makes it visible together with the run's success. */
   stage(batch: Batch): void;
@@ -342,9 +345,24 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     }
   };
 
+  const observation = observeRun(
+    attempt.observers,
+    {
+      job: spec.name,
+      run: attempt.runId,
+      fence: lease.fence,
+      trigger: trigger.kind,
+      ...(trigger.tick === undefined ? {} : { tick: trigger.tick }),
+      startedAt: attempt.startedAt,
+      dryRun,
+      ...(attempt.version === undefined ? {} : { version: attempt.version }),
+    },
+    { clock, log, remainingMs: attempt.remainingMs },
+  );
   armBeat();
   return {
     attempt,
+    observation,
     fence: lease.fence,
     dryRun,
     signal: stopping.signal,

@@ -88,10 +88,13 @@ export const endRun = async (live: LiveRun, asked: Ending): Promise<RunReport | 
   const { attempt } = live;
   const meant =
     live.dryRun && (asked.outcome === "succeeded" || asked.outcome === "capped") ? "dry_run" : asked.outcome;
-  const finished = await live.finish({ ...asked, outcome: meant }).catch((error) => unrecorded(attempt, error));
+  const finished = await live.finish({ ...asked, outcome: meant }).catch(async (error) => {
+    await live.observation.ended({ error });
+    return unrecorded(attempt, error);
+  });
   if (finished.kind === "again") return undefined;
   const { ending, record } = finished;
-  return closeAttempt(
+  const report = closeAttempt(
     attempt,
     {
       outcome: ending.outcome,
@@ -108,6 +111,8 @@ export const endRun = async (live: LiveRun, asked: Ending): Promise<RunReport | 
     },
     ending.error,
   );
+  await live.observation.ended({ report });
+  return report;
 };
 
 export const isGranted = (result: Granted | RunReport): result is Granted => "lease" in result;

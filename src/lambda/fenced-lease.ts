@@ -15,7 +15,10 @@ import { dynamoStore } from "../control/dynamo-store.ts";
 import { type Duration, milliseconds } from "../duration.ts";
 import { CronfenceError, InvalidOptionsError, SilentFailureError } from "../errors.ts";
 import { type LiveRun, liveRun } from "../live-run.ts";
+import type { MetricsKind } from "../observe/metrics.ts";
 import { newWatch, type Watch, watchFromHere } from "../observe/observed.ts";
+import type { PingUrls } from "../observe/ping.ts";
+import { defaultMetrics, observationProblems } from "../observe/standard-observers.ts";
 import type { OnUnknown } from "../on-unknown.ts";
 import type { RunReport } from "../report.ts";
 import { endRun, isGranted } from "../run.ts";
@@ -40,6 +43,10 @@ export interface FencedLeaseOptions extends LambdaDeps {
   readonly timeout?: Duration;
   /** See `JobOptions.onUnknown`. @default "block" */
   readonly onUnknown?: OnUnknown;
+  /** See `JobOptions.metrics`. @default the environment's CRONFENCE_METRICS, or else "off" */
+  readonly metrics?: MetricsKind;
+  /** See `JobOptions.ping`. */
+  readonly ping?: PingUrls;
   /** Lets a run cover the ticks that were missed before it, and names the next one in logs and records. */
   readonly schedule?: Schedule;
 }
@@ -203,6 +210,7 @@ const specOf = (options: FencedLeaseOptions): LeaseSpec => {
   if (!["queue", "skip", "takeover"].includes(overlap)) {
     problems.push(`overlap is ${JSON.stringify(overlap)}, and must be "queue", "skip" or "takeover"`);
   }
+  problems.push(...observationProblems(options ?? {}));
   if (table !== undefined && options.store !== undefined)
     problems.push("table and store exclude each other: a store has its table");
   if (problems.length > 0) throw new InvalidOptionsError("fencedLease", problems);
@@ -214,6 +222,8 @@ const specOf = (options: FencedLeaseOptions): LeaseSpec => {
     catchUp: everyTick,
     onUnknown: options.onUnknown ?? "block",
     dryRun: process.env.CRONFENCE_DRY_RUN === "1",
+    metrics: options.metrics ?? defaultMetrics(),
+    ...(options.ping === undefined ? {} : { ping: options.ping }),
     ...(timeout === undefined ? {} : { timeoutMs: milliseconds(timeout) as number }),
     ...(schedule === undefined ? {} : { schedule }),
   };
@@ -230,6 +240,9 @@ const known = [
   "timeout",
   "schedule",
   "onUnknown",
+  "metrics",
+  "ping",
+  "observers",
   "store",
   "clock",
   "log",
