@@ -121,6 +121,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
 
   const stopping = watchStopping(attempt);
   const predecessors = recordPredecessors(attempt, store, state.prev);
+  const recordedOwners = () => predecessors.recorded.map(({ owner }) => owner);
   /** How many of them stand on the control item. */
   let standing = state.prev.length;
   // One queue for all that touches the control item: a plain update beside a running transaction is refused.
@@ -180,7 +181,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
           items: progress.items + batch.items,
           ...(batch.tick === undefined ? {} : passedOver(batch.tick)),
           ...(covers === undefined ? {} : { covers }),
-          ...(prev.length === standing ? {} : { prev }),
+          ...(prev.length === standing ? {} : { prev, recentOwners: rememberOwners(state, recordedOwners()) }),
           ...(approving ? { usesApproval: true } : {}),
         },
         budgetUntil(attempt, deadline),

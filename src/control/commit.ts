@@ -111,6 +111,7 @@ const commitCommand = (
   if (commit.tickPart) sets.push("#tickPart = :tickPart");
   if (commit.covers !== undefined) sets.push("#run[0].#tick = :covers");
   if (commit.prev !== undefined) sets.push("#prev = :prev");
+  if (commit.recentOwners !== undefined) sets.push("#recentOwners = :owners");
   const removes = [
     ...(commit.tickPart === null ? ["#tickPart"] : []),
     ...(commit.usesApproval ? ["#approval", "#tripped"] : []),
@@ -143,6 +144,7 @@ const commitCommand = (
             ":tickPart": commit.tickPart ?? undefined,
             ":covers": commit.covers,
             ":prev": commit.prev,
+            ":owners": commit.recentOwners,
           }),
           ReturnValuesOnConditionCheckFailure: "ALL_OLD",
         },

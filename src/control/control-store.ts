@@ -186,6 +186,8 @@ export interface Commit {
   readonly items: number;
   /** Predecessors still to be recorded, where that has changed. */
   readonly prev?: readonly RunEntry[];
+  /** With those that were taken off it: a late repetition of their acquisition mustn't be granted. */
+  readonly recentOwners?: readonly string[];
   /** The approval is used up. */
   readonly usesApproval?: boolean;
 }

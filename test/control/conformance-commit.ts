@@ -49,8 +49,9 @@ export const commitConformance = (under: StoreUnderTest): void => {
       await scene.grant();
       scene.clock.advance(expiryMs);
       const granted = await scene.grant({ tick: scene.tick });
-      await scene.commit(granted, [], { covers: scene.tick + minute, prev: [] });
-      expect(await scene.read()).toMatchObject({ prev: [], run: { tick: scene.tick + minute } });
+      const recentOwners = granted.state.prev.map(({ owner }) => owner);
+      await scene.commit(granted, [], { covers: scene.tick + minute, prev: [], recentOwners });
+      expect(await scene.read()).toMatchObject({ prev: [], recentOwners, run: { tick: scene.tick + minute } });
     });
 
     it("whose write is rejected changes nothing at all, says which write it was, and the run goes on", async () => {
