@@ -13,7 +13,7 @@ import { randomUUID } from "node:crypto";
 import { TransactWriteItemsCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { LeaseLostError, type RejectedWrite, WriteRejectedError } from "../errors.ts";
-import { type Connection, learnKeys, sendUntilKnown, unanswered } from "./connection.ts";
+import { type Connection, forgetKeys, learnKeys, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Budget, Commit, CommitResult, ControlState, Lease } from "./control-store.ts";
 import { controlKey, encodeWatermark, namesIn, readState, valuesOf } from "./items.ts";
 import { readRun } from "./read.ts";
@@ -52,7 +52,7 @@ export const commit = async (
         cause: settled.error,
       });
     }
-    const rejected = rejection(lease.job, writes, settled.error);
+    const rejected = rejection(connection, lease.job, commit.writes, writes, settled.error);
     if (rejected !== undefined) {
       if (!settled.doubt) return { seq: commit.seq, rejected };
       return (await seal(connection, lease, commit, token, budget)) ? { ...applied, rejected } : applied;
@@ -67,12 +67,12 @@ export const commit = async (
 const seal = async (
   connection: Connection,
   lease: Lease,
-  { seq, leaseUntil, items }: Commit,
+  { seq, leaseUntil }: Commit,
   doubted: string,
   budget: Budget,
 ): Promise<boolean> => {
   const token = randomUUID();
-  const command = commitCommand(connection, lease, { seq, leaseUntil, items, writes: noWrites }, token);
+  const command = commitCommand(connection, lease, { seq, leaseUntil, writes: noWrites }, token);
   const settled = await sendUntilKnown(connection, command, budget);
   if (settled.kind === "done") return true;
   if (settled.kind === "cancelled" && settled.reasons[0]?.code === "ConditionalCheckFailed") {
@@ -95,16 +95,12 @@ const seal = async (
 const commitCommand = (
   connection: Connection,
   lease: Lease,
-  commit: Commit,
+  // Without `items` the count stays: a seal commits none.
+  commit: Omit<Commit, "items"> & Partial<Commit>,
   token: string,
 ): TransactWriteItemsCommand => {
-  const sets = [
-    "#run[0].#seq = :next",
-    "#run[0].#token = :token",
-    "#run[0].#items = :items",
-    "#run[0].#fence = :fence",
-    "#leaseUntil = :until",
-  ];
+  const sets = ["#run[0].#seq = :next", "#run[0].#token = :token", "#run[0].#fence = :fence", "#leaseUntil = :until"];
+  if (commit.items !== undefined) sets.push("#run[0].#items = :items");
   if (commit.watermark !== undefined) sets.push("#watermark = :watermark");
   if (commit.tick !== undefined) sets.push("#tick = :tick", "#run[0].#completed = :tick");
   if (commit.skipped !== undefined) sets.push("#run[0].#skipped = :skipped");
@@ -179,8 +175,15 @@ export const fateOf = async (
 };
 
 /** The user's writes that DynamoDB rejected, or `undefined` if none was. */
-export const rejection = (job: string, writes: readonly Reason[], cause: unknown): WriteRejectedError | undefined => {
-  const rejected = writes.flatMap(({ code, message, item }, index): RejectedWrite[] =>
+export const rejection = (
+  connection: Connection,
+  job: string,
+  { actions }: PreparedWrites,
+  reasons: readonly Reason[],
+  cause: unknown,
+): WriteRejectedError | undefined => {
+  if (reasons.some(({ code }) => code === "ValidationError")) forgetKeys(connection, actions);
+  const rejected = reasons.flatMap(({ code, message, item }, index): RejectedWrite[] =>
     code === "None"
       ? []
       : [
@@ -202,7 +205,8 @@ export const explainFailure = async (
   { actions }: PreparedWrites,
   error: unknown,
 ): Promise<Error> => {
-  if ((error as { name?: string }).name === "ValidationException" && actions.length > 1) {
+  if ((error as { name?: string }).name === "ValidationException" && actions.length > 0) {
+    forgetKeys(connection, actions);
     const tables = new Set(actions.map((action) => tableName(Object.values(action)[0]?.TableName) as string));
     await learnKeys(connection, [...tables]);
     const refusal = sameItemRefusal(actions, connection.knownKeys);

@@ -12,13 +12,14 @@ import {
   type PutItemCommand,
   type QueryCommand,
   type ScanCommand,
+  type TransactWriteItem,
   type TransactWriteItemsCommand,
   type UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import { InvalidOptionsError, OutcomeUnknownError, StoreUnavailableError } from "../errors.ts";
 import type { Budget } from "./control-store.ts";
 import { type Settled, settle } from "./send.ts";
-import type { KnownKeys } from "./writes.ts";
+import { type KnownKeys, tableName } from "./writes.ts";
 
 type Command =
   | BatchGetItemCommand
@@ -82,6 +83,14 @@ const unavailable = (connection: Connection, subject: string, operation: string,
     operation,
     { cause },
   );
+};
+
+/**
+ * Forgets the keys of the tables that `actions` name: DynamoDB found a transaction invalid, perhaps for a write with a
+ * wrong key, and that must not stand for the table's key from then on.
+ */
+export const forgetKeys = (connection: Connection, actions: readonly TransactWriteItem[]): void => {
+  for (const action of actions) connection.knownKeys.delete(tableName(Object.values(action)[0]?.TableName) as string);
 };
 
 /** Learns the key attributes of tables that aren't known yet; a table that can't be described stays unknown. */

@@ -41,7 +41,7 @@ export const finish = async (
       if ((state.run?.seq ?? 0) > finish.seq) return { kind: "late_commit", state };
       if (finish.success !== undefined && state.pending !== undefined) return { kind: "pending", tick: state.pending };
     } else if (record?.code !== "ConditionalCheckFailed") {
-      const rejected = rejection(lease.job, writes, settled.error);
+      const rejected = rejection(connection, lease.job, finish.writes, writes, settled.error);
       if (rejected !== undefined) throw rejected;
     }
   }

@@ -149,7 +149,7 @@ interface PreparedWrite {
 }
 
 const prepareOne = (write: Write, index: number, controlTable: string): PreparedWrite => {
-  const given = kinds.filter((kind) => write?.[kind] !== undefined);
+  const given = kinds.filter((kind) => (write?.[kind] ?? undefined) !== undefined);
   const kind = given[0];
   if (kind === undefined || given.length > 1) {
     throw new CommitRefusedError(

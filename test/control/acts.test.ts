@@ -1,17 +1,10 @@
-import type { DynamoStore } from "cronfence";
-import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { kept, leaseLost, minute, openScene, regrant, restoreUnder } from "./conformance.ts";
 import { actsConformance } from "./conformance-acts.ts";
 import { increment, useDynamo } from "./dynamo.ts";
 
 const dynamo = useDynamo();
 actsConformance(dynamo);
-
-let faulty: DynamoStore;
-beforeAll(() => {
-  faulty = dynamo.fixture.faulty({ requestTimeoutMs: 150 });
-});
-afterEach(() => dynamo.fixture.proxy.reset());
 
 /** Between an operator's look at the job and the act. */
 const meanwhile = (happens: () => Promise<unknown>) =>
@@ -22,7 +15,7 @@ describe("a cancel", () => {
     const scene = openScene(dynamo.store);
     const granted = await scene.grant();
     meanwhile(() => scene.finish(granted));
-    await expect(scene.through(faulty).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(scene.through(dynamo.faulty).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
     expect(await scene.records()).toMatchObject([{ outcome: "succeeded" }]);
     expect(await scene.read()).toMatchObject({ fence: granted.lease.fence, unfinished: 0 });
     expect(await dynamo.acts(scene.job)).toEqual([]);
@@ -32,7 +25,7 @@ describe("a cancel", () => {
     const scene = openScene(dynamo.store);
     const { lease } = await scene.grant();
     meanwhile(() => scene.grant({ takeover: { fence: lease.fence } }));
-    await expect(scene.through(faulty).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(scene.through(dynamo.faulty).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
     const state = await scene.read();
     expect(state).toMatchObject({ fence: lease.fence + 1, prev: [lease.run], unfinished: 2 });
     expect(state.owner).toBeDefined();
@@ -46,7 +39,7 @@ describe("a cancel", () => {
       await dynamo.edit(scene.job, { fence: again.lease.fence + 1 });
     });
     const before = await scene.records();
-    await expect(scene.through(faulty).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(scene.through(dynamo.faulty).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
     expect(await scene.read()).toMatchObject({ fence: again.lease.fence + 1, owner: request.owner });
     expect(await scene.records()).toEqual(before);
   });
@@ -56,7 +49,7 @@ describe("a cancel", () => {
     const { a, b } = await restoreUnder(dynamo, scene);
     await dynamo.edit(scene.job, { owner: a.lease.owner, run: [a.lease.run] });
     meanwhile(() => dynamo.edit(scene.job, { owner: b.lease.owner, run: [b.lease.run] }));
-    await expect(scene.through(faulty).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(scene.through(dynamo.faulty).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
     expect(await scene.read()).toEqual(b.state);
     expect(await scene.records()).toEqual([]);
   });
@@ -74,7 +67,7 @@ describe("a cancel", () => {
     const scene = openScene(dynamo.store);
     const granted = await scene.grant();
     meanwhile(() => scene.commit(granted, [], { items: 5 }));
-    expect(await scene.through(faulty).cancel()).toMatchObject({ id: granted.lease.run.id, seq: 1, items: 5 });
+    expect(await scene.through(dynamo.faulty).cancel()).toMatchObject({ id: granted.lease.run.id, seq: 1, items: 5 });
     expect(await scene.records()).toMatchObject([{ outcome: "cancelled", commits: 1, items: 5 }]);
     expect(await scene.read()).toMatchObject({ fence: granted.lease.fence + 1, unfinished: 0 });
     expect(await dynamo.acts(scene.job)).toHaveLength(1);
@@ -89,14 +82,14 @@ describe("a cancel", () => {
     let tellApplied = () => {};
     const applied = new Promise<void>((resolve) => (tellApplied = resolve));
     const cancel = dynamo.fixture.proxy.next(({ body }) => body.TransactItems?.length === 3, { before: () => applied });
-    const cancelled = scene.through(dynamo.fixture.faulty()).cancel();
+    const cancelled = scene.through(dynamo.faulty).cancel();
     await cancel.hit;
     const after = () => {
       tellApplied();
       return cancelled;
     };
     dynamo.fixture.proxy.next(({ body }) => body.TransactItems?.length === 2, [{ after }, "lost-reply"]);
-    const committed = scene.through(faulty).commit(granted, [increment(row)]);
+    const committed = scene.through(dynamo.faulty).commit(granted, [increment(row)]);
     await expect(committed).rejects.toEqual(leaseLost("applied"));
     expect(await cancelled).toMatchObject({ seq: 1 });
     expect(await dynamo.row(row)).toBe(1);
@@ -112,7 +105,7 @@ describe("a cancel", () => {
         scene.clock.advance(300);
       },
     });
-    await expect(scene.through(faulty, 1_000).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(scene.through(dynamo.faulty, 1_000).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
     expect(rule.hits).toBe(4);
     expect(await scene.read()).toMatchObject({ owner: granted.lease.owner, run: { seq: 4 } });
   });
@@ -123,7 +116,7 @@ describe("a pause or resumption", () => {
     const scene = openScene(dynamo.store);
     const { lease } = await scene.grant();
     meanwhile(() => scene.grant({ takeover: { fence: lease.fence } }));
-    await scene.through(faulty).pause();
+    await scene.through(dynamo.faulty).pause();
     expect(await scene.read()).toMatchObject({ fence: lease.fence + 1, paused: { by: "ann" } });
     expect(await dynamo.acts(scene.job)).toHaveLength(1);
   });
@@ -134,7 +127,7 @@ describe("a pause or resumption", () => {
     let release = () => {};
     const delay = new Promise<void>((resolve) => (release = resolve));
     const rule = dynamo.fixture.proxy.next("TransactWriteItems", [{ delay }, "strip-token"]);
-    await scene.through(faulty).pause();
+    await scene.through(dynamo.hasty).pause();
     scene.clock.advance(minute);
     await scene.resume();
     release();

@@ -1,13 +1,18 @@
 /** The DynamoDB store under the conformance suite's test, with what DynamoDB's own tests need beside it. */
 import { DeleteItemCommand, GetItemCommand, PutItemCommand, QueryCommand } from "@aws-sdk/client-dynamodb";
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
-import type { Write } from "cronfence";
+import type { DynamoStore, Write } from "cronfence";
 import type { Item } from "cronfence/testing";
+import { afterEach, beforeAll } from "vitest";
 import { controlTable, type Fixture, useEngine } from "../fixture.ts";
 import type { StoreUnderTest } from "./conformance.ts";
 
 export interface DynamoUnderTest extends StoreUnderTest {
   readonly fixture: Fixture;
+  /** Behind the fault proxy, whose rules are forgotten after each test. */
+  readonly faulty: DynamoStore;
+  /** The same, giving up on a request soon: for what is never answered, or too late. */
+  readonly hasty: DynamoStore;
   /** The control item as it is kept. */
   controlItem(job: string): Promise<Item>;
   /** Changes the control item behind the store's back; `undefined` takes an attribute away. */
@@ -34,6 +39,13 @@ export const insert = (id: string): Write => ({
 
 export const useDynamo = (): DynamoUnderTest => {
   const fixture = useEngine(rows);
+  let faulty: DynamoStore;
+  let hasty: DynamoStore;
+  beforeAll(() => {
+    faulty = fixture.faulty({ requestTimeoutMs: 20_000 });
+    hasty = fixture.faulty({ requestTimeoutMs: 150 });
+  });
+  afterEach(() => fixture.proxy.reset());
   const key = (job: string) => ({ pk: `job#${job}`, sk: "control" });
   const get = async (table: string, Key: Item) => {
     const command = new GetItemCommand({ TableName: table, Key: marshall(Key), ConsistentRead: true });
@@ -60,6 +72,12 @@ export const useDynamo = (): DynamoUnderTest => {
     fixture,
     get store() {
       return fixture.store;
+    },
+    get faulty() {
+      return faulty;
+    },
+    get hasty() {
+      return hasty;
     },
     increment,
     insert,

@@ -2,18 +2,12 @@
  * Every operation under every fault of the network and the service: it must leave exactly what it leaves without the
  * fault, and say the same. And where the fault doesn't end: say what is known, and nothing else.
  */
-import type { DynamoStore } from "cronfence";
 import type { Fault, Item, ProxiedRequest, SingleFault } from "cronfence/testing";
-import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { expiryMs, type Granted, minute, openScene, type Scene } from "./conformance.ts";
 import { increment, useDynamo } from "./dynamo.ts";
 
 const dynamo = useDynamo();
-let faulty: DynamoStore;
-beforeAll(() => {
-  faulty = dynamo.fixture.faulty({ requestTimeoutMs: 150 });
-});
-afterEach(() => dynamo.fixture.proxy.reset());
 
 interface Operation {
   /** The requests that go wrong. */
@@ -82,14 +76,15 @@ const operations: Record<string, Operation> = {
   "clearing a backlog": {
     sent: sent("UpdateItem", ":left"),
     before: async (scene) => {
-      for (let i = 0; i < 21; i++) {
-        await scene.grant(named(scene, `r${i}`));
-        scene.clock.advance(expiryMs);
-      }
+      await held(scene);
+      scene.clock.advance(expiryMs);
+      const run = { ...named(scene, "r").run, seq: 0 };
+      const prev = Array.from({ length: 20 }, (_, i) => ({ ...run, id: `r${i}`, owner: `owner-r${i}` }));
+      await dynamo.edit(scene.job, { prev });
       return undefined;
     },
     act: (scene) => scene.acquire(named(scene, "last")),
-    says: { kind: "acquired", state: { prev: [{ id: "r20" }], unfinished: 22 } },
+    says: { kind: "acquired", state: { prev: [{ id: "a" }], unfinished: 2 } },
     half: true,
   },
   queueing: {
@@ -214,7 +209,8 @@ describe.each(Object.entries(operations))("%s", (_, operation) => {
     const expected = await withoutFault(operation);
     const { scene, granted } = await prepared(operation);
     const rules = planned.map((fault) => dynamo.fixture.proxy.next(hit, fault));
-    const said = await operation.act(scene.through(faulty), granted);
+    const hangs = planned.some((fault) => typeof fault === "object" && "hang" in fault);
+    const said = await operation.act(scene.through(hangs ? dynamo.hasty : dynamo.faulty), granted);
     expect(rules.map(({ hits }) => hits)).toEqual(planned.map(() => 1));
     if (typeof says === "object") expect(said).toMatchObject(says as object);
     else expect(said).toBe(says);
@@ -244,7 +240,7 @@ describe.each(Object.entries(operations))("%s", (_, operation) => {
     const expected = await withoutFault(operation);
     const { scene, granted } = await prepared(operation);
     const rule = dynamo.fixture.proxy.when(hit, "lost-reply");
-    await failsWith("OUTCOME_UNKNOWN", operation.act(scene.through(faulty), granted));
+    await failsWith("OUTCOME_UNKNOWN", operation.act(scene.through(dynamo.faulty), granted));
     expect(rule.hits).toBeGreaterThan(10);
     rule.remove();
     if (half) expect(await operation.act(scene, granted)).toMatchObject(says as object);
@@ -259,7 +255,7 @@ describe.each(Object.entries(operations))("%s", (_, operation) => {
     const { scene, granted } = await prepared(operation);
     const before = await keptOf(scene);
     dynamo.fixture.proxy.when(hit, fault);
-    await failsWith(code, operation.act(scene.through(faulty), granted));
+    await failsWith(code, operation.act(scene.through(dynamo.faulty), granted));
     if (half) expect((await dynamo.controlItem(scene.job)).owner).not.toBe("owner-last");
     else expect(await keptOf(scene)).toEqual(before);
   });
@@ -268,7 +264,7 @@ describe.each(Object.entries(operations))("%s", (_, operation) => {
     const { scene, granted } = await prepared(operation);
     const rule = dynamo.fixture.proxy.when(hit, "drop");
     const from = scene.clock.now();
-    await failsWith("OUTCOME_UNKNOWN", operation.act(scene.through(faulty, 1_000), granted));
+    await failsWith("OUTCOME_UNKNOWN", operation.act(scene.through(dynamo.faulty, 1_000), granted));
     // After 50, 100, 200 and 400 ms; the fifth pause would end past the budget.
     expect([rule.hits, scene.clock.now() - from]).toEqual([5, 750]);
   });
@@ -278,7 +274,7 @@ it("a request that is never answered is given up after the request timeout, and 
   const scene = openScene(dynamo.store);
   await known(scene);
   const rule = dynamo.fixture.proxy.when("UpdateItem", { hang: true });
-  await expect(scene.through(faulty, 100).acquire()).rejects.toMatchObject({
+  await expect(scene.through(dynamo.hasty, 100).acquire()).rejects.toMatchObject({
     code: "OUTCOME_UNKNOWN",
     cause: { name: expect.stringMatching(/^(Abort|Timeout)Error$/) },
   });
