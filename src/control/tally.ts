@@ -41,13 +41,13 @@ export const tally = (
   if (streak === "leave")
     return { ...kept, unfinished: Math.max(0, state.unfinished - 1), failedTicks: state.failedTicks };
   const before = failuresInARow(state);
-  const again =
-    ended.tick !== undefined &&
-    (state.lastFailedTick === ended.tick || state.prev.some(({ tick }) => tick === ended.tick));
+  const sameTick = ended.tick !== undefined && state.lastFailedTick === ended.tick && state.failedTicks > 0;
+  const again = sameTick || (ended.tick !== undefined && state.prev.some(({ tick }) => tick === ended.tick));
   return {
     ...kept,
     unfinished: 0,
-    failedTicks: Math.max(1, again ? before : before + 1),
+    // Crashes of this tick may be in `before` already; the ticks that failed before it are in `failedTicks`.
+    failedTicks: Math.max(again ? before : before + 1, state.failedTicks + (sameTick ? 0 : 1)),
     ...(ended.tick === undefined ? {} : { lastFailedTick: ended.tick }),
   };
 };
