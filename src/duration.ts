@@ -14,3 +14,21 @@ export const milliseconds = (duration: unknown): number | undefined => {
 
 /** `ms` throws on longer ones. */
 const longestText = 100;
+
+/** "1d", "23h 30m", "250ms": a duration for people. */
+export const durationText = (durationMs: number): string => {
+  const parts: string[] = [];
+  let restMs = durationMs;
+  for (const [unit, sizeMs] of [
+    ["d", 86_400_000],
+    ["h", 3_600_000],
+    ["m", 60_000],
+    ["s", 1000],
+    ["ms", 1],
+  ] as const) {
+    const count = Math.floor(restMs / sizeMs);
+    if (count > 0) parts.push(`${count}${unit}`);
+    restMs -= count * sizeMs;
+  }
+  return parts.join(" ") || "0ms";
+};

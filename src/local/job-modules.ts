@@ -91,10 +91,11 @@ const importModule = async (path: string, file: string): Promise<Record<string, 
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 
-const isJob = (value: unknown): value is Job =>
+/** Whether it was made by `defineJob`, of whatever copy of the library. */
+export const isJob = (value: unknown): value is Job =>
   isRecord(value) && typeof value.name === "string" && typeof value.ttlMs === "number" && isRecord(value.work);
 
-const isLocalSetup = (value: unknown): value is LocalSetup =>
+export const isLocalSetup = (value: unknown): value is LocalSetup =>
   isRecord(value) &&
   Array.isArray(value.tables) &&
   value.tables.every((table) => isRecord(table) && typeof table.name === "string" && isRecord(table.key)) &&

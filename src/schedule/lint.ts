@@ -1,5 +1,6 @@
 /** What is wrong, or likely to be, with a job's schedule. Pure: nothing is read but what is passed in. */
 
+import { durationText } from "../duration.ts";
 import { clockChangesMet } from "./clock-changes.ts";
 import { readExpression } from "./expression.ts";
 import { type Schedule, twoYearsMs } from "./schedule.ts";
@@ -89,21 +90,3 @@ const zoneForUtcOnly = ({ schedule, targets = [] }: ScheduleLintInput): string[]
     : targets
         .filter((target) => utcOnly.includes(target))
         .map((target) => `${target} runs in UTC, so the zone ${schedule.zone} has no effect there`);
-
-/** "1d", "23h 30m", "250ms". */
-function durationText(durationMs: number): string {
-  const parts: string[] = [];
-  let restMs = durationMs;
-  for (const [unit, sizeMs] of [
-    ["d", 86_400_000],
-    ["h", 3_600_000],
-    ["m", 60_000],
-    ["s", 1000],
-    ["ms", 1],
-  ] as const) {
-    const count = Math.floor(restMs / sizeMs);
-    if (count > 0) parts.push(`${count}${unit}`);
-    restMs -= count * sizeMs;
-  }
-  return parts.join(" ") || "0ms";
-}
