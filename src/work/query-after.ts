@@ -7,7 +7,7 @@
  * Late rows: an index lags, and a writer's clock may be behind, so that a row can appear *below* a cursor that has moved
  * on; it would never be read. `settle` keeps the cursor that far behind the present.
  */
-import type { Key, KeyValue, PageRequest, TableReader } from "../control/table-reader.ts";
+import type { Key, KeyValue, Page, PageRequest, TableReader } from "../control/table-reader.ts";
 import { type Duration, milliseconds } from "../duration.ts";
 import { InvalidOptionsError, SourceError } from "../errors.ts";
 import type { Json } from "../json.ts";
@@ -73,16 +73,37 @@ export const orderedQuery = <Item>(kind: string, options: QueryAfterOptions): So
       ...(cursor === undefined ? {} : tied ? { afterKey: cursor as Key } : { from: cursor as KeyValue }),
     };
   };
+  /** The clock was set back, or `settle` made longer: DynamoDB refuses to start behind the last item that it may give. */
+  const isPast = ({ through, afterKey }: Omit<PageRequest, "limit">): boolean =>
+    through !== undefined && afterKey !== undefined && (afterKey[sort] as KeyValue) > through;
+  /**
+   * A page whose cursors are sort keys, and so must be unique: items that share one would be parted by the end of a page,
+   * and the second never be read. So one item more is looked at than is taken, as well as the cursor's own, which BETWEEN
+   * includes.
+   */
+  const untied = ({ items, done }: Page, from: KeyValue | undefined, limit: number): Page => {
+    const fresh = items.filter((item) => item[sort] !== from);
+    // A page of 1 MB may end before it has that many.
+    const taken = fresh.length > limit ? limit : done || fresh.length < 2 ? fresh.length : fresh.length - 1;
+    const twice = items.find((item, at) => at > 0 && item[sort] === items[at - 1]?.[sort]);
+    if (twice !== undefined) throw notUnique(name, twice[sort] as KeyValue);
+    return { items: fresh.slice(0, taken), done: done && taken === fresh.length };
+  };
   return {
     name,
     pageSize,
     read: async ({ after: cursor, limit, budget, tables }) => {
       const request = after(cursor, budget.clock.now());
-      // BETWEEN includes its bounds, so the cursor's own item is read again and dropped.
-      const extra = request.from === undefined ? 0 : 1;
-      const page = await readerOf(name, tables).query({ ...request, limit: limit + extra }, budget);
-      const fresh = extra === 0 ? page.items : page.items.filter((item) => item[sort] !== request.from);
-      return { items: fresh.map((item) => ({ item: item as Item, cursor: cursorOf(item) })), done: page.done };
+      if (isPast(request)) return { items: [], done: true };
+      const reader = readerOf(name, tables);
+      const page = tied
+        ? await reader.query({ ...request, limit }, budget)
+        : untied(
+            await reader.query({ ...request, limit: limit + (request.from === undefined ? 1 : 2) }, budget),
+            request.from,
+            limit,
+          );
+      return { items: page.items.map((item) => ({ item: item as Item, cursor: cursorOf(item) })), done: page.done };
     },
     readOne: async (cursor, { budget, tables }) => {
       const at = (tied ? (cursor as Key)[sort] : cursor) as KeyValue;
@@ -99,6 +120,12 @@ export const orderedQuery = <Item>(kind: string, options: QueryAfterOptions): So
     },
   };
 };
+
+const notUnique = (name: string, cursor: KeyValue): SourceError =>
+  new SourceError(
+    name,
+    `several items have the sort key ${JSON.stringify(cursor)}, which must be unique; name the table's key attributes in "key"`,
+  );
 
 export const readerOf = (name: string, tables: TableReader | undefined): TableReader => {
   if (tables === undefined) throw new SourceError(name, "this run's store has no DynamoDB tables to read");

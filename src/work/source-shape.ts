@@ -154,13 +154,10 @@ const readPage = async (
   }
   let before = after === undefined ? undefined : JSON.stringify(after);
   for (const { cursor } of items) {
+    if (cursor === undefined)
+      throw new SourceError(source.name, "an item has no cursor, so that it can't be gone on from");
     const text = JSON.stringify(cursor);
-    if (text === before) {
-      throw new SourceError(
-        source.name,
-        `cursor ${text} comes twice, and must be unique (queryAfter: name the table's key attributes in "key")`,
-      );
-    }
+    if (text === before) throw new SourceError(source.name, `cursor ${text} comes twice, and must be unique`);
     before = text;
   }
   return { items, done, ...(page.end === undefined || !whole ? {} : { end: page.end }) };
