@@ -10,6 +10,7 @@ import type { AcquireResult, Budget, ControlState, ControlStore, Lease } from ".
 import { dynamoStore } from "./control/dynamo-store.ts";
 import type { TableReader } from "./control/table-reader.ts";
 import { PredecessorUnfinishedError } from "./errors.ts";
+import { newNonce } from "./nonce.ts";
 import { defaultLog, type Logger } from "./observe/log.ts";
 import type { RunObserver } from "./observe/observers.ts";
 import { type ObservationOptions, standardObservers } from "./observe/standard-observers.ts";
@@ -96,11 +97,10 @@ export const openAttempt = (spec: LeaseSpec, trigger: Trigger, deps: RunDeps): A
   const store = deps.store ?? sharedStore();
   checkTtl(spec.ttlMs, store.requestTimeoutMs, `job "${spec.name}"`);
   const clock = deps.clock ?? systemClock;
-  const newId = deps.newId ?? randomUUID;
   const startedAt = clock.now();
   const version = deps.version ?? process.env.CRONFENCE_VERSION;
   const { deadline, end } = limitsOf(spec, startedAt, deps.remainingMs?.(), store.requestTimeoutMs);
-  const runId = newId();
+  const runId = deps.newId?.() ?? randomUUID();
   const log = (deps.log ?? defaultLog()).child({
     job: spec.name,
     run: runId,
@@ -122,7 +122,7 @@ export const openAttempt = (spec: LeaseSpec, trigger: Trigger, deps: RunDeps): A
     remainingMs: deps.remainingMs,
     version,
     runId,
-    owner: newId(),
+    owner: deps.newId?.() ?? newNonce(),
     startedAt,
     deadline,
     end,

@@ -9,10 +9,10 @@
  * | the owner is us | a run that was finished or cancelled would go on writing under an unchanged fence |
  * | seq is the number of commits we know of | a request repeated late, or on a server that ignores tokens, would be applied twice |
  */
-import { randomUUID } from "node:crypto";
 import { TransactWriteItemsCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { LeaseLostError, type RejectedWrite, WriteRejectedError } from "../errors.ts";
+import { newNonce } from "../nonce.ts";
 import { type Connection, forgetKeys, learnKeys, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Budget, Commit, CommitResult, ControlState, Lease } from "./control-store.ts";
 import { controlKey, encodeWatermark, namesIn, readState, valuesOf } from "./items.ts";
@@ -39,7 +39,7 @@ export const commit = async (
   commit: Commit,
   budget: Budget,
 ): Promise<CommitResult> => {
-  const token = randomUUID();
+  const token = newNonce();
   const applied = { seq: commit.seq + 1 };
   const settled = await sendUntilKnown(connection, commitCommand(connection, lease, commit, token), budget);
   if (settled.kind === "done") return applied;
@@ -71,7 +71,7 @@ const seal = async (
   doubted: string,
   budget: Budget,
 ): Promise<boolean> => {
-  const token = randomUUID();
+  const token = newNonce();
   const command = commitCommand(connection, lease, { seq, leaseUntil, writes: noWrites }, token);
   const settled = await sendUntilKnown(connection, command, budget);
   if (settled.kind === "done") return true;
@@ -153,7 +153,10 @@ const commitCommand = (
 export const holds = (state: ControlState, lease: Lease): boolean =>
   state.owner === lease.owner && state.fence === lease.fence;
 
-/** What became of a commit whose run was replaced: its successor's list of predecessors tells, or else its record. */
+/**
+ * What became of a commit whose run was replaced: its successor's list of predecessors tells, or else its record. Asked
+ * even without doubt, since a network may repeat a request that was answered with a conflict.
+ */
 export const fateOf = async (
   connection: Connection,
   lease: Lease,
@@ -162,16 +165,15 @@ export const fateOf = async (
   doubt: boolean,
   budget: Budget,
 ): Promise<LeaseLostError["lastCommit"]> => {
-  if (!doubt) return "not applied";
   const entry = state?.prev.find(({ owner }) => owner === lease.owner);
   if (entry !== undefined) return entry.seq > seq ? "applied" : "not applied";
   try {
     const record = await readRun(connection, lease.job, lease.run, budget);
     if (record?.owner === lease.owner) return record.commits > seq ? "applied" : "not applied";
   } catch {
-    // Still unknown, and said so.
+    // What isn't known then is said to be unknown.
   }
-  return "unknown";
+  return doubt ? "unknown" : "not applied";
 };
 
 /** The user's writes that DynamoDB rejected, or `undefined` if none was. */
