@@ -18,8 +18,11 @@ export const performTicks = async (
   run: TickRun,
 ): Promise<Ending> => {
   const { plan } = live;
+  const { clock } = live.attempt;
   const last = plan?.ticks.at(-1);
+  let slowestTickMs = 0;
   for (const instant of plan?.ticks ?? []) {
+    const begunAt = clock.now();
     const result = resultOf(await work(tickAt(instant), run));
     if (destructive !== undefined) await passGuard(destructive, live, run, planOf(result.writes));
     const batches = batchesOf(live, instant, result);
@@ -29,7 +32,10 @@ export const performTicks = async (
         continue;
       }
       await live.commit(batch);
-      if (outOfTime(live)) return cappedAfter(instant, batch.tick !== undefined);
+      const complete = batch.tick !== undefined;
+      slowestTickMs = Math.max(slowestTickMs, clock.now() - begunAt);
+      // Once a tick is begun, its writes are worth going on with.
+      if (outOfTime(live, complete ? slowestTickMs : 0)) return cappedAfter(instant, complete);
     }
   }
   const owed = plan?.owed ?? 0;
