@@ -10,6 +10,7 @@
  * | the tick is later than the completed one | a tick would be completed twice |
  * | no owner, or an owner that isn't us whose lease has been over for the skew | two runs at once, or one acquisition granted twice |
  * | we aren't among the recent owners | a late repetition of an old request would be granted with nobody behind it |
+ * | we aren't among the unfinished predecessors | one acquisition that was granted and taken over meanwhile would be granted again, as a predecessor of its own |
  * | fewer than 20 unfinished predecessors | the item would grow without bound |
  * | for a takeover: the fence is the one we saw | two takeovers would fence each other out |
  */
@@ -70,6 +71,7 @@ const acquireCommand = (connection: Connection, request: AcquireRequest): Update
       ? "(attribute_not_exists(#owner) OR (#owner <> :me AND #leaseUntil < :expired))"
       : "(#fence = :seen AND (attribute_not_exists(#owner) OR #owner <> :me))",
     "(attribute_not_exists(#recentOwners) OR NOT contains(#recentOwners, :me))",
+    `NOT (${isPredecessor})`,
     "(attribute_not_exists(#prev) OR size(#prev) < :cap)",
   ];
   const condition = conditions.join(" AND ");
@@ -94,6 +96,11 @@ const acquireCommand = (connection: Connection, request: AcquireRequest): Update
     ReturnValuesOnConditionCheckFailure: "ALL_OLD",
   });
 };
+
+/** A list of maps can't be searched by one of their attributes; a place that isn't there is equal to nothing. */
+const isPredecessor = Array.from({ length: mostPredecessors }, (_, place) => `#prev[${place}].#owner = :me`).join(
+  " OR ",
+);
 
 const acquired = (request: AcquireRequest, state: ControlState): AcquireResult => ({
   kind: "acquired",

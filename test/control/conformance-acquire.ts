@@ -150,6 +150,18 @@ export const acquireConformance = (under: StoreUnderTest): void => {
       expect((await scene.read()).owner).toBeUndefined();
     });
 
+    it("that comes again after its run was replaced isn't granted a second time, neither by expiry nor by takeover", async () => {
+      const scene = openScene(under.store);
+      const request = scene.request();
+      await scene.grant(request);
+      scene.clock.advance(expiryMs);
+      const { lease } = await scene.grant();
+      scene.clock.advance(expiryMs);
+      expect((await scene.acquire({ ...request, now: scene.clock.now() })).kind).toBe("held");
+      expect((await scene.acquire({ ...request, takeover: { fence: lease.fence } })).kind).toBe("held");
+      expect(await scene.read()).toMatchObject({ owner: lease.owner, fence: lease.fence });
+    });
+
     it("remembers eight owners, the latest ones", async () => {
       const scene = openScene(under.store);
       const owners: string[] = [];

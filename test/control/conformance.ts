@@ -179,13 +179,13 @@ const recordOf = ({ job, owner, fence, run }: Lease, outcome: RunOutcome, at: nu
   commits: 0,
 });
 
-/** Holder A lost its lease to B, which has finished without recording A; then A's acquisition was granted once more. */
+/** Holder A lost its lease to B, which has finished and forgotten A; then A's acquisition was granted once more. */
 export const regrant = async (scene: Scene): Promise<{ first: Granted; again: Granted; request: AcquireRequest }> => {
   const request = scene.request();
   const first = await scene.grant(request);
   scene.clock.advance(expiryMs);
   const successor = await scene.grant();
-  await scene.finish(successor, "failed", { prev: successor.state.prev, recentOwners: [] });
+  await scene.finish(successor, "failed", { prev: [], recentOwners: [] });
   const again = await scene.grant({ ...request, now: scene.clock.now() });
   expect(again.lease).toMatchObject({ owner: first.lease.owner, fence: first.lease.fence + 2 });
   return { first, again, request };
