@@ -87,7 +87,7 @@ const firstDelayMs = 50;
 
 /** The writes of one item, checked; an error names the item by its cursor. */
 export const prepareItem = ({ source }: SourceWork, live: LiveRun, cursor: Json, writes: unknown): PreparedWrites => {
-  const subject = `${source.name}: process, for the item at cursor ${JSON.stringify(cursor)},`;
+  const subject = `${source.name}: process, for the item at cursor ${shown(cursor)},`;
   if (!Array.isArray(writes)) {
     throw new CommitRefusedError(
       `${subject} must return an array of writes, and returned ${writes === null ? "null" : typeof writes}`,
@@ -108,3 +108,9 @@ export const prepareItem = ({ source }: SourceWork, live: LiveRun, cursor: Json,
     });
   }
 };
+
+const shown = (cursor: Json): string => {
+  const text = JSON.stringify(cursor);
+  return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
+};
+const longestShown = 200;
