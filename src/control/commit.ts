@@ -223,9 +223,9 @@ export const explainFailure = async (
  * | condition | without it |
  * | --- | --- |
  * | the fence and the owner are ours | a late renewal would prolong the successor's lease, or bring back a released one |
+ * | the lease doesn't end later already | a late renewal would shorten what a commit has prolonged since; refused for that, it is done |
  *
- * A conflict only means that a transaction of ours is running, and is tried again. The lease is never shortened: the
- * caller passes an end that isn't earlier than the last.
+ * A conflict only means that a transaction of ours is running, and is tried again.
  *
  * @throws LeaseLostError when it was refused.
  */
@@ -236,7 +236,7 @@ export const renew = async (
   budget: Budget,
 ): Promise<void> => {
   const update = "SET #leaseUntil = :until";
-  const condition = "#fence = :fence AND #owner = :me";
+  const condition = "#fence = :fence AND #owner = :me AND #leaseUntil <= :until";
   const settled = await sendUntilKnown(
     connection,
     new UpdateItemCommand({
@@ -246,10 +246,14 @@ export const renew = async (
       ConditionExpression: condition,
       ExpressionAttributeNames: namesIn(update, condition),
       ExpressionAttributeValues: valuesOf({ ":until": leaseUntil, ":fence": lease.fence, ":me": lease.owner }),
+      ReturnValuesOnConditionCheckFailure: "ALL_OLD",
     }),
     budget,
   );
   if (settled.kind === "done") return;
-  if (settled.kind === "refused") throw new LeaseLostError(lease, "none");
+  if (settled.kind === "refused") {
+    if (settled.item !== undefined && holds(readState(lease.job, settled.item), lease)) return;
+    throw new LeaseLostError(lease, "none");
+  }
   throw unanswered(connection, lease.job, "renewal", settled as { doubt: boolean; error: unknown });
 };

@@ -4,6 +4,7 @@ import {
   expiryMs,
   kept,
   leaseLost,
+  minute,
   openScene,
   regrant,
   restoreUnder,
@@ -29,6 +30,17 @@ export const renewConformance = (under: StoreUnderTest): void => {
       scene.clock.advance(expiryMs);
       await scene.renew(granted);
       expect((await scene.acquire()).kind).toBe("held");
+    });
+
+    it("that comes late doesn't shorten what a commit has prolonged since", async () => {
+      const scene = openScene(under.store);
+      const granted = await scene.grant();
+      const early = scene.clock.now() + ttlMs;
+      await scene.commit(granted, [], { leaseUntil: early + minute });
+      await scene.renew(granted, early);
+      expect((await scene.read()).leaseUntil).toBe(early + minute);
+      await scene.renew(granted, early + 2 * minute);
+      expect((await scene.read()).leaseUntil).toBe(early + 2 * minute);
     });
 
     it("that comes after a successor was granted doesn't prolong the successor's lease", async () => {
