@@ -168,6 +168,8 @@ export const eventBridgeSchedules: fc.Arbitrary<RandomSchedule> = fc
     month,
     years: fc.constantFrom("*", "1970-2199", "*/1"),
   })
+  // 31W in short months only never fires, and is refused: another test's business.
+  .filter(({ days, month }) => !/^(29|3\d)W$/.test(days.text[0]) || month.values.has(1))
   .map(({ minute, hour, days, month, years }) => ({
     expression: `cron(${minute.text} ${hour.text} ${days.text[0]} ${month.text} ${days.text[1]} ${years})`,
     wildcard: minute.text.startsWith("*") || hour.text.startsWith("*"),
