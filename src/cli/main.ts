@@ -1,29 +1,22 @@
 #!/usr/bin/env node
-/** The `cronfence` command. */
+/** The `cronfence` command: a list of commands, each in a file of its own that loads what it needs when it is used. */
 import { Command } from "commander";
-import { createTable } from "./table.ts";
+import { addCheck } from "./check.ts";
+import { runProgram } from "./exit.ts";
+import { addJobs } from "./jobs.ts";
+import { addNext } from "./next.ts";
+import { addRehearse } from "./rehearse.ts";
+import { addTable } from "./table.ts";
 
 const program = new Command("cronfence")
   .description("Scheduled functions that run exactly as intended")
-  .showHelpAfterError("(add --help for what is allowed)");
+  .option("--debug", "shows where an error came from")
+  .showHelpAfterError("(add --help for what is allowed)")
+  .addHelpText(
+    "after",
+    "\nExit status: 0 if all is well, 1 for a problem that was found or an error, 2 for wrong usage.",
+  );
 
-program
-  .command("table")
-  .description("the control table, which holds every job's lease, watermark and runs")
-  .command("create")
-  .description("creates the control table, if there is none")
-  .option("--table <name>", "its name (default: the environment's CRONFENCE_TABLE, or else cronfence)")
-  .option(
-    "--endpoint <url>",
-    "a DynamoDB endpoint, such as http://127.0.0.1:8000 (default: AWS_ENDPOINT_URL_DYNAMODB, or else AWS)",
-  )
-  .option("--job <name...>", "makes these jobs known: ticks before now aren't owed")
-  .addHelpText("after", "\nExample:\n  npx cronfence table create --table jobs --job expire-carts")
-  .action(createTable);
+for (const add of [addJobs, addNext, addCheck, addRehearse, addTable]) add(program);
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  console.error(`cronfence: ${(error as Error).message}`);
-  process.exitCode = 1;
-}
+await runProgram(program);
