@@ -40,7 +40,7 @@ export const dryRunStore = (
 };
 
 /** No commit was sent, so seq is still 0. */
-const recordOnly = ({ watermark, tick, tickPart, success, usesApproval, tripped, ...finish }: Finish): Finish => ({
+const recordOnly = ({ watermark, tick, tickPart, success, usesApproval, ...finish }: Finish): Finish => ({
   ...finish,
   seq: 0,
   writes: noWrites,

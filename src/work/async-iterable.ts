@@ -57,7 +57,11 @@ export const fromAsyncIterable = <Item, Cursor extends Json = string>(
       const page: { item: Item; cursor: Json }[] = [];
       while (page.length < request.limit) {
         const next = await opened.iterator.next();
-        if (next.done) return { items: page, done: true };
+        if (next.done) {
+          // Read to its end: whoever reads from the same place again begins anew.
+          open.delete(request.signal);
+          return { items: page, done: true };
+        }
         page.push({ item: next.value, cursor: cursor(next.value) });
       }
       opened.at = JSON.stringify(page.at(-1)?.cursor);
