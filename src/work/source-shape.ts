@@ -24,12 +24,12 @@ export const performSource = async (work: SourceWork, live: LiveRun, run: RunInf
     pages: limit.pages ?? Number.POSITIVE_INFINITY,
     transactions: limit.transactions ?? Number.POSITIVE_INFINITY,
   };
+  let planned = Number.POSITIVE_INFINITY;
   if (work.destructive !== undefined) {
     const plan = await planItems(work, live, most.items);
     await passGuard(work.destructive, live, run, plan);
-    // Rows that have come since were never planned.
-    most.items = Math.min(most.items, plan.count);
     if (plan.count === 0) return { outcome: "succeeded" };
+    planned = plan.count;
   }
   const doItem = itemDoer(work, live, run);
   const pack = packer();
@@ -64,6 +64,8 @@ export const performSource = async (work: SourceWork, live: LiveRun, run: RunInf
     const last = page.items.at(-1);
     for await (const { input, result } of inOrder(page.items, work.concurrency, doItem.start)) {
       if (live.signal.aborted) throw live.signal.reason;
+      // Rows that have come since were never planned.
+      if (items >= planned) return "the plan";
       if (items > 0 && outOfTime(live)) return "the deadline";
       const done = await doItem.settle(input, result);
       // A page may end further on than its last item.
