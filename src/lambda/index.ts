@@ -2,3 +2,4 @@
 export { InvalidEventError } from "./event.ts";
 export { EarlyAnswerError, type FencedContext, type FencedLeaseOptions, fencedLease } from "./fenced-lease.ts";
 export { type LambdaDeps, lambdaHandler } from "./handler.ts";
+export { type StartByInvokingOptions, startByInvoking, UnknownFunctionError } from "./start-job.ts";

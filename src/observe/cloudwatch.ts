@@ -41,7 +41,7 @@ export const cloudWatchSink = (options: CloudWatchOptions = {}): MetricsSink => 
   const connect = async () => {
     const { CloudWatchClient, PutMetricDataCommand } = await import("@aws-sdk/client-cloudwatch");
     // One more try at most: a repeated request whose reply was lost counts twice.
-    const client = options.client ?? new CloudWatchClient({ maxAttempts: 2 });
+    const client = options.client ?? (sharedClient ??= new CloudWatchClient({ maxAttempts: 2 }));
     return (data: readonly MetricDatum[], abortSignal: AbortSignal) =>
       client.send(new PutMetricDataCommand({ Namespace: namespace, MetricData: [...data] }), { abortSignal });
   };
@@ -66,6 +66,8 @@ export const cloudWatchSink = (options: CloudWatchOptions = {}): MetricsSink => 
     flush: (signal) => send(signal),
   };
 };
+
+let sharedClient: CloudWatchClient | undefined;
 
 /** 1,000 metrics and 1 MB a request; some of the latter is kept for what is around the data. */
 const mostMetrics = 1_000;

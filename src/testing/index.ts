@@ -1,7 +1,27 @@
 /**
  * `cronfence/testing`: a local DynamoDB, a clock that tests set, a proxy that makes requests go wrong, and tables in
- * one line; and a rehearsal of a job over simulated time. Nothing here is needed, or should be imported, in production.
+ * one line; rehearsals of a job, and of its alarms, over simulated time. Nothing here is needed, or should be imported, in production.
  */
+export type { Alarm } from "../alarms/alarm.ts";
+export {
+  type AlarmChange,
+  type AlarmMonitor,
+  type AlarmState,
+  type Datum,
+  type MetricPoint,
+  type MonitorOptions,
+  monitorAlarm,
+  nextState,
+  replayAlarm,
+} from "../alarms/evaluator.ts";
+export {
+  type AlarmRehearsal,
+  type AlarmRehearsalOptions,
+  type Page,
+  rehearsalText,
+  rehearseAlarms,
+  type Stretch,
+} from "../alarms/rehearsal.ts";
 export { type Engine, type EngineOptions, localClientConfig, startEngine } from "../local/engine.ts";
 export { EngineUnavailableError } from "../local/engine-error.ts";
 export type { Account, LeftOut, TickCounts } from "../rehearse/account.ts";
