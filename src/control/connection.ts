@@ -41,10 +41,20 @@ export interface Connection {
 }
 
 /** Sends one request; its answer, or whatever the SDK throws, within the request timeout. */
-export const sendOnce = async <T>(connection: Connection, command: Command): Promise<T> =>
-  (await connection.client.send(command as GetItemCommand, {
-    abortSignal: AbortSignal.timeout(connection.requestTimeoutMs),
-  })) as T;
+export const sendOnce = async <T>(connection: Connection, command: Command): Promise<T> => {
+  const { client, requestTimeoutMs } = connection;
+  // Not AbortSignal.timeout, which goes on after the answer and then makes an error for every request.
+  const limit = new AbortController();
+  const timer = setTimeout(
+    () => limit.abort(new DOMException(`no answer within ${requestTimeoutMs} ms`, "TimeoutError")),
+    requestTimeoutMs,
+  );
+  try {
+    return (await client.send(command as GetItemCommand, { abortSignal: limit.signal })) as T;
+  } finally {
+    clearTimeout(timer);
+  }
+};
 
 /** Sends a request until its outcome is known (see `settle`). */
 export const sendUntilKnown = <T>(connection: Connection, command: Command, budget: Budget): Promise<Settled<T>> =>

@@ -72,11 +72,7 @@ export const readState = (job: string, item: Item): ControlState => {
     job,
     prev: (prev ?? []) as RunEntry[],
     recentOwners: (recentOwners ?? []) as string[],
-    recent: ((recent ?? []) as PackedRun[]).map(([durationMs, items, capped]) => ({
-      durationMs,
-      items,
-      ...(capped === undefined ? {} : { capped: true as const }),
-    })),
+    recent: unpackRecent(recent),
     ...(run?.[0] === undefined ? {} : { run: run[0] as RunEntry }),
     ...(watermark === undefined ? {} : { watermark: decodeWatermark(watermark) as Json }),
   };
@@ -85,8 +81,20 @@ export const readState = (job: string, item: Item): ControlState => {
 /** A recent run in little room: duration, items, and a 1 where it was capped. */
 type PackedRun = [number, number, 1?];
 
-export const packRecent = (recent: ControlState["recent"]): PackedRun[] =>
-  recent.map(({ durationMs, items, capped }) => (capped ? [durationMs, items, 1] : [durationMs, items]));
+/** As one text: as forty numbers they would be most of the item, and of the work of each request that gets it. */
+export const packRecent = (recent: ControlState["recent"]): string =>
+  JSON.stringify(
+    recent.map(({ durationMs, items, capped }): PackedRun => (capped ? [durationMs, items, 1] : [durationMs, items])),
+  );
+
+const unpackRecent = (text: unknown): ControlState["recent"] =>
+  typeof text === "string"
+    ? (JSON.parse(text) as PackedRun[]).map(([durationMs, items, capped]) => ({
+        durationMs,
+        items,
+        ...(capped === undefined ? {} : { capped: true as const }),
+      }))
+    : [];
 
 /** How long run records are kept: a year of a yearly job and some more. */
 const recordsKeptSeconds = 400 * 86_400;
