@@ -5,7 +5,8 @@
  * Guarantees: a tick that came due since the job's last completed one is delivered at the start, as one delivery of the
  * latest, whose run covers them all; after that each tick is delivered once. A delivery that fails ends nothing.
  *
- * What it doesn't guarantee: ticks that are due while nothing runs it. The next start delivers them.
+ * What it doesn't do: it delivers at the tick, without the job's jitter; and what comes due while nothing runs it waits for
+ * the next start.
  */
 import type { RunDeps } from "../attempt.ts";
 import { type Clock, pause } from "../clock.ts";
@@ -87,7 +88,7 @@ export const runSchedules = async (jobs: readonly Job[], options: SchedulerOptio
   const scheduled = jobs.flatMap((job) => (job.schedule === undefined ? [] : [{ job, schedule: job.schedule }]));
   const startedAt = clock.now();
   const owed = await Promise.all(
-    scheduled.map(({ job, schedule }) => owedTick(job.name, schedule, startedAt, clock, deps.store)),
+    scheduled.map(({ job, schedule }) => owedTick(job, schedule, startedAt, clock, deps.store)),
   );
   await Promise.all(
     scheduled.map(({ job, schedule }, index) => {
@@ -99,22 +100,20 @@ export const runSchedules = async (jobs: readonly Job[], options: SchedulerOptio
   while (going.size > 0) await Promise.all(going);
 };
 
-/** The latest tick through `now` that is due and not done; a job that wasn't known is made known, and owes none. */
+/** The latest tick through `now` that is due and not done. A job that wasn't known is made known, and owes no older ones. */
 const owedTick = async (
-  job: string,
+  { name, catchUp: { startAt } }: Job,
   schedule: Schedule,
   now: number,
   clock: Clock,
   store: ControlStore,
 ): Promise<number | undefined> => {
   const budget = { clock, random: Math.random, until: now + readMs };
-  const state = await store.read(job, budget);
-  if (state === undefined) {
-    await store.create(job, now, budget);
-    return undefined;
-  }
+  const since = startAt === undefined ? now : startAt - 1;
+  const state = await store.read(name, budget);
+  if (state === undefined) await store.create(name, since, budget);
   const latest = schedule.previous(now + 1);
-  return latest !== undefined && latest > (state.tick ?? state.since) ? latest : undefined;
+  return latest !== undefined && latest > (state?.tick ?? state?.since ?? since) ? latest : undefined;
 };
 
 const readMs = 5_000;

@@ -25,6 +25,8 @@ export const createCartTables = async (client: DynamoDBClient): Promise<void> =>
   for (const table of local.tables) await createTable(client, table);
 };
 
+export const cartTables = local.tables.map(({ name }) => name);
+
 export const putCarts = (client: DynamoDBClient, carts: readonly Item[]): Promise<void> =>
   putAll(client, "carts", carts);
 

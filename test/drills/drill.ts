@@ -3,11 +3,11 @@
  * holder that is only paused, a process that is killed, ticks that nobody fired. It measures; checks.ts judges.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { type Budget, createControlTable, dynamoStore, type RunReport, systemClock } from "cronfence";
+import { DeleteTableCommand, DynamoDBClient, ListTablesCommand, UpdateTableCommand } from "@aws-sdk/client-dynamodb";
+import { type Budget, CronfenceError, createControlTable, dynamoStore, type RunReport, systemClock } from "cronfence";
 import { type Engine, localClientConfig } from "cronfence/testing";
 import { job } from "../../handlers/expire-carts.ts";
-import { cartsDueBy, createCartTables, deliveryMs, putCarts, readEffects, tickMs } from "./carts.ts";
+import { cartsDueBy, cartTables, createCartTables, deliveryMs, putCarts, readEffects, tickMs } from "./carts.ts";
 import { type Figures, minute, number, type Succession } from "./checks.ts";
 import type { FireCommand } from "./worker.ts";
 import { isHolding, startWorker, type WorkerProcess } from "./worker-process.ts";
@@ -90,8 +90,7 @@ export const drill = async ({ engine, shares, say, onWorker }: DrillOptions): Pr
   const [a, b, c] = await Promise.all([
     ...["A", "B", "C"].map(start),
     (async () => {
-      await createControlTable(client, table);
-      await createCartTables(client);
+      await createTables(client, engine.endpoint);
       await putCarts(
         client,
         shares.flatMap((share, index) => cartsDueBy(tickOf(index), share)),
@@ -186,8 +185,26 @@ export const drill = async ({ engine, shares, say, onWorker }: DrillOptions): Pr
   };
   const [{ runs }, effects] = await Promise.all([store.runs(job.name, { limit: 100 }, budget()), readEffects(client)]);
   await Promise.all([a, b].map((worker) => worker.end()));
+  if (engine.kind === "external") await dropTables(client);
   client.destroy();
   return { figures: { ...scenes, records: [...runs].reverse(), effects }, processes };
+};
+
+/** @throws CronfenceError where there are tables of these names: they may be somebody's. */
+const createTables = async (client: DynamoDBClient, endpoint: string): Promise<void> => {
+  const { TableNames = [] } = await client.send(new ListTablesCommand({}));
+  const taken = [table, ...cartTables].filter((name) => TableNames.includes(name));
+  if (taken.length > 0) {
+    throw new CronfenceError("TABLES_EXIST", `the drill makes its own tables, and ${endpoint} has ${taken.join(", ")}`);
+  }
+  await createControlTable(client, table);
+  await createCartTables(client);
+};
+
+/** On a server that goes on after the drill. */
+const dropTables = async (client: DynamoDBClient): Promise<void> => {
+  await client.send(new UpdateTableCommand({ TableName: table, DeletionProtectionEnabled: false }));
+  for (const name of [table, ...cartTables]) await client.send(new DeleteTableCommand({ TableName: name }));
 };
 
 /** Between two tries for a lease. */

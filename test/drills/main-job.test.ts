@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { createTable, dumpTable, startEngine } from "cronfence/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { isGone, until } from "../testing/processes.ts";
 
@@ -124,6 +125,16 @@ describe("npm start", () => {
     for (const [name, figures] of expected) expect(checks.get(`✓ ${name}`), name).toMatch(figures);
     expect(text.trimEnd().split("\n").at(-1)).toBe(`All ${expected.length} checks hold.`);
   }, 120_000);
+
+  it("refuses a server that has tables of its names, and leaves them alone", async () => {
+    const engine = await startEngine({}, {});
+    await createTable(engine.endpoint, { name: "carts", key: { hash: "id" } });
+    const { ended, errors } = startDrill({ env: { DYNAMODB_ENDPOINT: engine.endpoint } });
+    expect(await ended).toEqual([1, null]);
+    expect(errors()).toBe(`The drill broke off: the drill makes its own tables, and ${engine.endpoint} has carts\n`);
+    expect(await dumpTable(engine.endpoint, "carts")).toEqual([]);
+    await engine.stop();
+  });
 
   it("ends its processes and the engine on Ctrl-C, even a process that is stopped", async () => {
     const { child, ended, said, output } = startDrill();

@@ -67,6 +67,7 @@ export const startWorker = async (
       AWS_ACCESS_KEY_ID: "local",
       AWS_SECRET_ACCESS_KEY: "local",
       CRONFENCE_TABLE: table,
+      CRONFENCE_DRY_RUN: undefined,
       TSX_TSCONFIG_PATH: fileURLToPath(new URL("../../tsconfig.json", import.meta.url)),
       ...env,
     },
@@ -135,7 +136,11 @@ const eventsOf = (name: string, child: ChildProcess) => {
     said = (said + text).slice(-20_000);
   });
   createInterface({ input: child.stdout! }).on("line", (line) => {
-    const event = JSON.parse(line) as WorkerEvent;
+    const event = readEvent(line);
+    if (event === undefined) {
+      said = `${said}${line}\n`;
+      return;
+    }
     const index = waiting.findIndex(({ wanted }) => wanted(event));
     if (index < 0) seen.push(event);
     else waiting.splice(index, 1)[0]?.take(event);
@@ -171,6 +176,16 @@ const eventsOf = (name: string, child: ChildProcess) => {
         waiting.push(entry);
       }),
   };
+};
+
+/** What a job's own code prints is no event. */
+const readEvent = (line: string): WorkerEvent | undefined => {
+  try {
+    const value = JSON.parse(line) as Partial<WorkerEvent> | null;
+    return typeof value?.is === "string" ? (value as WorkerEvent) : undefined;
+  } catch {
+    return undefined;
+  }
 };
 
 const tail = (text: string): string => text.split("\n").slice(-8).join("\n");

@@ -22,6 +22,9 @@ const everyFive = (work: (run: Run) => unknown, options: { name?: string; timeou
     run: work,
   });
 
+/** Its lease outlasts the leaps of a test's clock, which leave no time for renewals. */
+const outlasting = (job: Job): Job => ({ ...job, ttlMs: 60 * minuteMs });
+
 /** Things that come one after another, each of which can be waited for. */
 const series = <T>() => {
   const come: T[] = [];
@@ -114,6 +117,19 @@ describe("jobs on their schedules", () => {
     expect(await reports.next()).toMatchObject({ tick: "2026-03-02T06:05:00.000Z", ticks: { count: 1 } });
   });
 
+  it("owe at the first start what was due since the day they say they start at", async () => {
+    const clock = settableClock(start);
+    const job = defineJob({
+      name: freshName(),
+      schedule: cron("*/5 * * * *"),
+      startAt: "2026-03-02T05:50:00Z",
+      timeout: "4m",
+      run: () => {},
+    });
+    const { reports } = schedule([job], clock);
+    expect(await reports.next()).toMatchObject({ ticks: { from: "2026-03-02T05:50:00.000Z", count: 3 } });
+  });
+
   it("catch up at the start: one delivery of the latest tick covers all that were missed", async () => {
     const clock = settableClock(start);
     const job = everyFive(() => {});
@@ -158,12 +174,14 @@ describe("jobs on their schedules", () => {
     const clock = settableClock(at("06:04"));
     const going = series<() => void>();
     const ticks: (string | undefined)[] = [];
-    const job = everyFive(
-      (run) =>
-        new Promise<void>((resolve) => {
-          ticks.push(run.tick?.id);
-          going.add(resolve);
-        }),
+    const job = outlasting(
+      everyFive(
+        (run) =>
+          new Promise<void>((resolve) => {
+            ticks.push(run.tick?.id);
+            going.add(resolve);
+          }),
+      ),
     );
     // What was owed is caught up late, so that the next tick comes due before that is done.
     await makeKnown(job, clock, at("05:55"));
@@ -179,6 +197,21 @@ describe("jobs on their schedules", () => {
       ticks: { through: "2026-03-02T06:05:00.000Z", count: 2 },
     });
     expect(ticks).toEqual(["2026-03-02T06:00:00.000Z", "2026-03-02T06:05:00.000Z"]);
+  });
+
+  it("get a tick at its time also when the one before it is still going", async () => {
+    const clock = settableClock(start);
+    const going = series<() => void>();
+    const patient = outlasting(everyFive(() => new Promise<void>((resolve) => going.add(resolve))));
+    const { reports } = schedule([{ ...patient, timeoutMs: 60 * minuteMs }], clock);
+    await untilWaiting(clock, 1);
+    clock.set(at("06:05"));
+    const finishFirst = await going.next();
+    clock.set(at("06:10"));
+    expect(await reports.next()).toMatchObject({ outcome: "queued", tick: "2026-03-02T06:10:00.000Z" });
+    finishFirst();
+    (await going.next())();
+    expect(await reports.next()).toMatchObject({ outcome: "succeeded", ticks: { count: 2 } });
   });
 
   it("get one delivery, of the latest tick, when the machine slept through several", async () => {
@@ -264,13 +297,14 @@ describe("stopping", () => {
     const run = await going.next();
     await stop();
     expect(run.signal.aborted).toBe(true);
-    expect(await reports.next()).toMatchObject({ outcome: "interrupted" });
+    // Its end has been waited for.
+    expect(reports.left()).toMatchObject([{ outcome: "interrupted" }]);
     const [record] = (await fixture.store.runs(job.name, { limit: 10 }, budgetOn(clock))).runs;
     expect(record).toMatchObject({ outcome: "interrupted", id: run.id });
     expect(await fixture.store.read(job.name, budgetOn(clock))).not.toHaveProperty("owner");
     clock.set(at("06:30"));
     await new Promise((resolve) => setImmediate(resolve));
-    expect(reports.left()).toEqual([]);
+    expect(reports.left()).toHaveLength(1);
   });
 
   it("before anything was due resolves at once", async () => {
