@@ -9,7 +9,7 @@
  * here only decide how soon work stops or resumes.
  */
 import { type Attempt, budgetUntil, type Granted } from "./attempt.ts";
-import { planTicks, type TickPlan } from "./catch-up.ts";
+import type { TickPlan } from "./catch-up.ts";
 import { commitmentLedger } from "./commitment.ts";
 import type {
   Approval,
@@ -22,12 +22,14 @@ import type {
   TickPart,
 } from "./control/control-store.ts";
 import { dryRunStore } from "./control/dry-run.ts";
-import { tally } from "./control/tally.ts";
+import { rememberOwners, tally } from "./control/tally.ts";
 import { mostActionsWithFinish, noWrites } from "./control/writes.ts";
 import { CommitRefusedError, hasCode, type LeaseLostError, type WriteRejectedError } from "./errors.ts";
+import { heartbeat } from "./heartbeat.ts";
 import type { Json } from "./json.ts";
 import { type Observation, observeRun } from "./observe/observers.ts";
 import { type RunOutcome, traitsOf } from "./outcome.ts";
+import { passes } from "./passes.ts";
 import { recordPredecessors } from "./predecessors.ts";
 import { advance, type Batch, latest, type Progress } from "./progress.ts";
 import { errorOf, isoOf } from "./report.ts";
@@ -88,7 +90,6 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     : attempt.store;
 
   let seq = lease.run.seq;
-  let leaseUntil = state.leaseUntil ?? 0;
   let progress: Progress = {
     commits: 0,
     items: 0,
@@ -104,21 +105,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   let mostItems = Number.POSITIVE_INFINITY;
   let staged: Batch | undefined;
 
-  let through = trigger.tick === undefined ? undefined : latest(trigger.tick, state.pending);
-  const planFrom = (after: number, delivered: readonly (number | undefined)[]): TickPlan | undefined =>
-    through === undefined
-      ? undefined
-      : planTicks(spec.schedule, spec.catchUp, {
-          after,
-          through,
-          delivered: delivered.filter((tick) => tick !== undefined),
-          now: clock.now(),
-        });
-  let plan = planFrom(state.tick ?? state.since, [trigger.tick, state.pending]);
-  /** What earlier passes of this run have settled. */
-  let settled: Pick<TickPlan, "range" | "skipped"> | undefined;
-  let passStartedAt = attempt.startedAt;
-
+  const ticks = passes(attempt, state);
   const stopping = watchStopping(attempt);
   const predecessors = recordPredecessors(attempt, store, state.prev);
   const recordedOwners = () => predecessors.recorded.map(({ owner }) => owner);
@@ -126,33 +113,10 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   let standing = state.prev.length;
   // One queue for all that touches the control item: a plain update beside a running transaction is refused.
   const queue = turns();
+  const beat = heartbeat(attempt, lease, state.leaseUntil ?? 0, store, stopping, queue);
   const close = (outcome: RunOutcome) => {
     stopping.close(outcome);
-    cancelBeat();
-  };
-
-  // --- The lease is renewed by every commit, and by a heartbeat where none comes.
-  const prolonged = () => {
-    leaseUntil = Math.max(leaseUntil, clock.now() + spec.ttlMs);
-    return leaseUntil;
-  };
-  let cancelBeat = () => {};
-  const armBeat = () => {
-    cancelBeat();
-    if (stopping.halted === undefined) cancelBeat = clock.after(spec.ttlMs / 3, () => void beat());
-  };
-  const beat = async () => {
-    try {
-      await queue.take(async () => {
-        const renewedMeanwhile = leaseUntil - clock.now() > (spec.ttlMs * 2) / 3;
-        if (stopping.halted !== undefined || renewedMeanwhile) return;
-        await store.renew(lease, prolonged(), budgetUntil(attempt, Math.min(deadline, clock.now() + spec.ttlMs / 3)));
-      });
-    } catch (error) {
-      if (hasCode(error, "LEASE_LOST")) stopping.stop("lease_lost", error as Error);
-      else log.warn({ error: errorOf(error) }, "the lease couldn't be renewed");
-    }
-    armBeat();
+    beat.cancel();
   };
 
   // --- Commits.
@@ -177,7 +141,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
         {
           ...batch,
           seq,
-          leaseUntil: prolonged(),
+          leaseUntil: beat.prolonged(),
           items: progress.items + batch.items,
           ...(batch.tick === undefined ? {} : passedOver(batch.tick)),
           ...(covers === undefined ? {} : { covers }),
@@ -202,7 +166,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     standing = prev.length;
     approving = false;
     progress = advance(progress, batch);
-    armBeat();
+    beat.arm();
   };
 
   /** A commit that failed without anybody looking: the work isn't done. */
@@ -211,25 +175,19 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     return unseen && { outcome: "failed", error: unseen.error };
   };
 
-  /** The ticks that this run has left out, once `completed` is the job's last completed tick. */
-  const skippedThrough = (completed: number | undefined): readonly SkippedTicks[] =>
-    [...(settled?.skipped ?? []), ...(plan?.skipped ?? [])].filter(
-      ({ through }) => completed !== undefined && through <= completed,
-    );
   const passedOver = (completed: number): { readonly skipped?: readonly SkippedTicks[] } => {
-    const skipped = skippedThrough(completed);
+    const skipped = ticks.skippedThrough(completed);
     return skipped.length === 0 ? {} : { skipped };
   };
 
   // --- The end.
   const record = (ending: Ending, at: number, end: Progress): RunRecord => {
-    const all = plan === undefined ? settled : settled === undefined ? plan : joinPlans(settled, plan);
     return recordOf(attempt, lease, state, {
       ...ending,
       at,
       progress: end,
-      ticks: all?.range,
-      skipped: skippedThrough(end.completed),
+      ticks: ticks.range,
+      skipped: ticks.skippedThrough(end.completed),
     });
   };
 
@@ -249,13 +207,13 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
       ...(last?.tickPart === undefined ? {} : { tickPart: last.tickPart }),
       // A tick never moves back.
       ...(completes === undefined || completes !== completed ? {} : { tick: completes }),
-      ...(ending.outcome === "succeeded" ? { success: { covered: through } } : {}),
+      ...(ending.outcome === "succeeded" ? { success: { covered: ticks.through } } : {}),
       ...tally(
         state,
         {
           outcome: ending.outcome,
           owner: lease.owner,
-          tick: through,
+          tick: ticks.through,
           at,
           durationMs: at - attempt.startedAt,
           items: end.items,
@@ -292,7 +250,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
           doubted = undefined;
           continue;
         }
-        const passMs = clock.now() - passStartedAt;
+        const passMs = clock.now() - ticks.startedAt;
         if (rounds && stopping.halted === undefined && clock.now() + passMs < deadline) {
           await goRound(ending, result.tick);
           return { kind: "again" };
@@ -318,11 +276,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     const completes = latest(staged?.tick, ending.completes);
     await send({ ...(staged ?? nothing), ...(completes === undefined ? {} : { tick: completes }) }, tick);
     staged = undefined;
-    if (plan !== undefined) settled = settled === undefined ? plan : joinPlans(settled, plan);
-    const after = progress.completed ?? state.since;
-    through = tick;
-    plan = planFrom(after, [tick]);
-    passStartedAt = clock.now();
+    ticks.goRound(tick, progress.completed ?? state.since);
   };
 
   const startAnother = async (tick: number): Promise<void> => {
@@ -360,7 +314,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     },
     { clock, log, remainingMs: attempt.remainingMs },
   );
-  armBeat();
+  beat.arm();
   return {
     attempt,
     observation,
@@ -369,10 +323,10 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     signal: stopping.signal,
     stopped: stopping.stopped,
     get through() {
-      return through;
+      return ticks.through;
     },
     get plan() {
-      return plan;
+      return ticks.plan;
     },
     get watermark() {
       return progress.watermark;
@@ -417,7 +371,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
         const isLost = ending.outcome === "lease_lost";
         const finished = await queue.take(() => (isLost ? lost(ending.error as Error) : settle(ending)));
         if (finished.kind === "ended") close(finished.ending.outcome);
-        else armBeat();
+        else beat.arm();
         return finished;
       } catch (error) {
         close(ending.outcome);
@@ -432,14 +386,6 @@ const isComplete = ({ outcome }: Ending): boolean => outcome === "dry_run" || tr
 
 /** The lease was lost, and the commit that was in doubt then had been applied: the record must count it. */
 const wasApplied = (error: unknown): boolean => (error as LeaseLostError).lastCommit === "applied";
-
-const joinPlans = (
-  one: Pick<TickPlan, "range" | "skipped">,
-  other: Pick<TickPlan, "range" | "skipped">,
-): Pick<TickPlan, "range" | "skipped"> => ({
-  range: { from: one.range.from, through: other.range.through, count: one.range.count + other.range.count },
-  skipped: [...one.skipped, ...other.skipped],
-});
 
 const withoutTick = ({ completed: _, ...progress }: Progress): Progress => progress;
 
