@@ -4,6 +4,7 @@ import { systemClock } from "../clock.ts";
 import { controlTableName, dynamoStore } from "../control/dynamo-store.ts";
 import { createControlTable } from "../control/table.ts";
 import { CronfenceError, InvalidOptionsError } from "../errors.ts";
+import { print } from "./exit.ts";
 
 interface CreateOptions {
   readonly table?: string;
@@ -25,11 +26,11 @@ export const createTable = async ({ table = controlTableName(), endpoint, job = 
   const client = new DynamoDBClient(endpoint === undefined ? {} : { endpoint });
   const store = dynamoStore({ table, client });
   const how = await createControlTable(client, table).catch((error) => explain(error, endpoint));
-  console.log(how === "created" ? `created table ${table}` : `table ${table} exists already`);
+  print(how === "created" ? `created table ${table}` : `table ${table} exists already`);
   for (const name of job) {
     const now = systemClock.now();
     await store.create(name, now, { clock: systemClock, random: Math.random, until: now + 10_000 });
-    console.log(`job ${name} is known`);
+    print(`job ${name} is known`);
   }
 };
 

@@ -19,7 +19,7 @@ export interface FoundJob {
 }
 
 /** Something in a file that keeps jobs from being loaded. */
-export interface FileProblem {
+interface FileProblem {
   readonly file: string;
   /** One sentence for each thing that is wrong. */
   readonly messages: readonly string[];

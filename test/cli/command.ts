@@ -1,0 +1,68 @@
+/** The `cronfence` command as people run it: a process in a project's folder. */
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const loader = import.meta.resolve("tsx");
+/** In a project elsewhere, tsx has no tsconfig of its own to find. */
+const tsconfig = fileURLToPath(new URL("../../tsconfig.json", import.meta.url));
+
+/** A project among the fixtures. */
+export const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
+
+/** Runs the command in the folder `cwd`, with nothing of the machine's own AWS configuration. */
+export const cronfence = (
+  cwd: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ended> =>
+  new Promise((resolve) => {
+    const own = {
+      PATH: process.env.PATH,
+      HOME: tmpdir(),
+      TSX_TSCONFIG_PATH: tsconfig,
+      AWS_EC2_METADATA_DISABLED: "true",
+      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+      ...(process.env.DYNAMODB_ENDPOINT ? { DYNAMODB_ENDPOINT: process.env.DYNAMODB_ENDPOINT } : {}),
+    };
+    execFile(
+      process.execPath,
+      ["--import", loader, main, ...args],
+      { cwd, env: { ...own, ...env } },
+      (error, stdout, stderr) =>
+        resolve({ code: error === null ? 0 : typeof error.code === "number" ? error.code : -1, stdout, stderr }),
+    );
+  });
+
+const projects: string[] = [];
+
+/** A project of these files, in a folder of its own with no packages, gone after the tests. */
+export const projectOf = async (files: Readonly<Record<string, string>>): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), "cronfence-project-"));
+  if (projects.push(folder) === 1) {
+    afterAll(async () => {
+      for (const each of projects) await rm(each, { recursive: true, force: true });
+    });
+  }
+  for (const [file, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, file)), { recursive: true });
+    await writeFile(join(folder, file), text);
+  }
+  return folder;
+};
+
+/** The source of a module that defines a job; `options` are added as they are. */
+export const jobSource = (name: string, options = ""): string =>
+  `import { cron, defineJob } from "cronfence";
+export const job = defineJob({ name: "${name}", schedule: cron("17 6 * * *"), timeout: "1m", run: () => {}, ${options} });
+`;
