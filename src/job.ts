@@ -162,7 +162,8 @@ interface SourceWork<Item> {
   readonly concurrency?: number;
   /**
    * What an item does whose `process` fails. `stop`: the run fails, with everything before the item committed. `park`: after
-   * `maxAttempts` it is set aside with its error, for a person to retry or drop, and the run goes on.
+   * `maxAttempts` it is set aside with its error, for a person to retry or drop, and the run goes on. A retry takes at most
+   * 98 writes: one more takes the item out of the parked ones.
    * @default "stop"
    */
   readonly onItemError?: "stop" | "park";

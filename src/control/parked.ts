@@ -37,7 +37,9 @@ export const parkWrites = (
     );
   }
   const put = valuesOf({ ...rest, key, cursor: JSON.stringify(cursor), item: kept });
-  return own(table, { Put: { TableName: table, Item: { ...put, ...parkedKey(job, key) } } }, `parked ${key}`);
+  // As JSON, since an item of this table is never far from that; what is kept is nearly all of it.
+  const bytes = Buffer.byteLength(JSON.stringify(put));
+  return own(table, { Put: { TableName: table, Item: { ...put, ...parkedKey(job, key) } } }, `parked ${key}`, bytes);
 };
 
 /** The write that takes a parked item away; refused if it is gone already. */
@@ -57,9 +59,9 @@ export const unparkWrites = (table: string, job: string, key: string): PreparedW
   );
 };
 
-const own = (table: string, action: PreparedWrites["actions"][number], touched: string): PreparedWrites => ({
+const own = (table: string, action: PreparedWrites["actions"][number], touched: string, bytes = 0): PreparedWrites => ({
   actions: [action],
-  bytes: 0,
+  bytes,
   touched: [`${table} ${touched}`],
 });
 

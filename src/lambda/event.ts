@@ -17,7 +17,7 @@ export class InvalidEventError extends CronfenceError {
       `job "${job}": ${problem}; accepted are the EventBridge Scheduler input ` +
         '{ "job", "scheduledTime", "attempt"?, "executionId"?, "scheduleArn"? }, an EventBridge scheduled event ' +
         '{ "source": "aws.events", "detail-type": "Scheduled Event", "time" }, ' +
-        'and a manual { "dryRun"?, "scheduledTime"?, "reason"? }',
+        'and a manual { "dryRun"?, "scheduledTime"?, "reason"?, "parked"?, "chain"? }',
     );
     this.job = job;
   }
@@ -142,6 +142,8 @@ const allowed = {
   time: anInstant,
   dryRun: "true or false",
   reason: aText,
+  parked: '"all" or a list of keys',
+  chain: "a whole number, from 1",
 };
 
 /** Another job's name, as long as it looks like one. */

@@ -85,18 +85,28 @@ export const itemDoer = (work: SourceWork, live: LiveRun, run: RunInfo) => {
 
 const firstDelayMs = 50;
 
-/** The writes of one item, checked; an error names the item by its cursor. */
-export const prepareItem = ({ source }: SourceWork, live: LiveRun, cursor: Json, writes: unknown): PreparedWrites => {
+/**
+ * The writes of one item, checked; an error names the item by its cursor.
+ * @param most how many there may be
+ */
+export const prepareItem = (
+  { source }: SourceWork,
+  live: LiveRun,
+  cursor: Json,
+  writes: unknown,
+  most = mostActions,
+): PreparedWrites => {
   const subject = `${source.name}: process, for the item at cursor ${shown(cursor)},`;
   if (!Array.isArray(writes)) {
     throw new CommitRefusedError(
       `${subject} must return an array of writes, and returned ${writes === null ? "null" : typeof writes}`,
     );
   }
-  if (writes.length > mostActions) {
+  if (writes.length > most) {
+    const beside = most === mostActions ? "" : ", beside the write that takes it out of the parked ones";
     throw new CommitRefusedError(
-      `${subject} returned ${writes.length} writes, and one item takes at most ${mostActions}: its work has to fit one transaction`,
-      mostActions,
+      `${subject} returned ${writes.length} writes, and one item takes at most ${most}: its work has to fit one transaction${beside}`,
+      most,
     );
   }
   try {

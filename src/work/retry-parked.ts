@@ -2,7 +2,7 @@
  * Doing parked items after all: each is read again and processed, and taken out of the parked ones in the transaction that
  * does its work. One that fails again stays parked; the others are done all the same, and then the run fails.
  */
-import { joinWrites, noWrites, type PreparedWrites } from "../control/writes.ts";
+import { joinWrites, mostActions, noWrites, type PreparedWrites } from "../control/writes.ts";
 import { ParkedItemsFailedError } from "../errors.ts";
 import type { LiveRun } from "../live-run.ts";
 import type { Batch } from "../progress.ts";
@@ -37,7 +37,9 @@ export const retryParked = async (
       const item = (await work.source.readOne?.(parked.cursor, { budget, tables })) ?? parked.item;
       const gone = item === undefined;
       if (gone) log.warn({ parked: key }, "a parked item is gone from its source, and is dropped");
-      const writes = gone ? noWrites : prepareItem(work, live, parked.cursor, await work.process(item, run));
+      const writes = gone
+        ? noWrites
+        : prepareItem(work, live, parked.cursor, await work.process(item, run), mostActionsOfRetry);
       await live.commit(batchFor(writes, store.unpark(spec.name, key), gone ? "skipped" : "done"));
     } catch (error) {
       if (signal.aborted) throw error;
@@ -49,6 +51,9 @@ export const retryParked = async (
   if (failed > 0) throw new ParkedItemsFailedError(spec.name, failed, last);
   return { outcome: "succeeded" };
 };
+
+/** One write takes the item out of the parked ones. */
+const mostActionsOfRetry = mostActions - 1;
 
 /** An item whose own condition doesn't hold needn't be done any more: it is only taken out. */
 const batchFor = (writes: PreparedWrites, unpark: PreparedWrites, fate: "done" | "skipped"): Batch => ({
