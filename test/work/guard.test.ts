@@ -20,7 +20,7 @@ const purge = (items: () => readonly string[], options: Record<string, unknown>)
     name,
     timeout: "1m",
     source,
-    process: (id) => [{ Put: { TableName: "sessions", Item: { id: `${name}/${id}`, purged: true } } }],
+    process: (id: string) => [{ Put: { TableName: "sessions", Item: { id: `${name}/${id}`, purged: true } } }],
     ...options,
   } as never) as Job;
   const deps = { store: engine.store, clock, log: silentLog };
