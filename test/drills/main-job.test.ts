@@ -69,7 +69,7 @@ describe("npm start", () => {
     expect(text).toMatch(/it covers 3 ticks/);
 
     const runs = text.slice(text.indexOf("Runs on record"), text.indexOf("\nChecks\n"));
-    const rows = [...runs.matchAll(/│ (\d+) │ (\w+) +│ +([\d,]+) │ +([\d,]+) │ ([0-9a-f]{8}) │ ([ABC]) /g)];
+    const rows = [...runs.matchAll(/│ (\d+) │ (\w+) +│ +([\d,]+) │ +([\d,]+) │ ([\w-]{8}) │ ([ABC]) /g)];
     expect(rows.map(([, , outcome, items, commits]) => [outcome, items, commits])).toEqual([
       ["succeeded", "2,000", "41"],
       ["lease_lost", "441", "9"],

@@ -40,7 +40,8 @@ const say = (line: string) => {
 
 const color = process.stdout.isTTY === true && !process.env.NO_COLOR;
 
-try {
+/** The exit status. */
+const perform = async (): Promise<number> => {
   if (process.platform === "win32") {
     throw new CronfenceError(
       "NO_SIGNALS",
@@ -57,14 +58,17 @@ try {
   });
   const { text, exitStatus } = verdictOn(figures, processes, color);
   console.log(`\n${text}`);
-  process.exitCode = exitStatus;
-} catch (error) {
-  if (!leaving) {
-    // What a person can act on needs no stack.
-    const { message, stack } = error as Error;
-    console.error(`The drill broke off: ${error instanceof CronfenceError ? message : (stack ?? message)}`);
-    process.exitCode = 1;
-  }
-} finally {
-  if (!leaving) await cleanUp();
+  return exitStatus;
+};
+
+const status = await perform().catch((error: Error) => {
+  // What a person can act on needs no stack.
+  const why = error instanceof CronfenceError ? error.message : (error.stack ?? error.message);
+  if (!leaving) console.error(`The drill broke off: ${why}`);
+  return 1;
+});
+if (!leaving) {
+  await cleanUp();
+  // A process that was still starting ends with this one.
+  process.exit(status);
 }
