@@ -21,37 +21,38 @@ export type AlarmState = "OK" | "ALARM" | "INSUFFICIENT_DATA";
 /** A data point of one period, or the lack of one. */
 export type Datum = "breaching" | "within" | "missing";
 
+type Rules = Pick<Alarm, "EvaluationPeriods" | "DatapointsToAlarm" | "TreatMissingData">;
+
 /**
  * The state that follows from the data points of the evaluation range.
  * @param data newest first, as many as the evaluation range has
  */
-export const nextState = (
-  alarm: Pick<Alarm, "EvaluationPeriods" | "DatapointsToAlarm" | "TreatMissingData">,
-  data: readonly Datum[],
+export const nextState = (rules: Rules, data: readonly Datum[], state: AlarmState): AlarmState => {
+  const real = data.flatMap((datum, index) =>
+    datum === "missing" ? [] : [{ age: index + 1, breaching: datum === "breaching" }],
+  );
+  return stateAfter(rules, real.slice(0, rules.EvaluationPeriods), state);
+};
+
+/** @param real the newest points that there are, at most EvaluationPeriods; the age of the newest possible is 1 */
+const stateAfter = (
+  rules: Rules,
+  real: readonly { readonly age: number; readonly breaching: boolean }[],
   state: AlarmState,
 ): AlarmState => {
-  const { EvaluationPeriods: needed, DatapointsToAlarm: alarming, TreatMissingData: treatment } = alarm;
-  let real = 0;
+  const { EvaluationPeriods: needed, DatapointsToAlarm: alarming, TreatMissingData: treatment } = rules;
   let breaching = 0;
-  /** How many periods ago the oldest breaching point that counts was. */
-  let oldest = 0;
-  for (let age = 1; age <= data.length && real < needed; age += 1) {
-    const datum = data[age - 1];
-    if (datum === "missing") continue;
-    real += 1;
-    if (datum !== "breaching") continue;
-    breaching += 1;
-    oldest = age;
-  }
-  const filledIn = treatment === "breaching" ? needed - real : 0;
+  for (const point of real) if (point.breaching) breaching += 1;
+  const filledIn = treatment === "breaching" ? needed - real.length : 0;
   if (breaching + filledIn >= alarming) return "ALARM";
-  if (real === needed || treatment === "breaching" || treatment === "notBreaching") return "OK";
+  if (real.length === needed || treatment === "breaching" || treatment === "notBreaching") return "OK";
   // Too little is known, and what is known may be all that there is.
-  if (real === 0) return treatment === "missing" ? "INSUFFICIENT_DATA" : state;
-  if (breaching < real) return "OK";
+  const oldest = real.at(-1);
+  if (oldest === undefined) return treatment === "missing" ? "INSUFFICIENT_DATA" : state;
+  if (breaching < real.length) return "OK";
   if (treatment === "ignore") return state;
   // Only breaching ones, fewer than it takes: an alarm once the oldest is as many periods old as it takes, not before.
-  return oldest >= alarming ? "ALARM" : state;
+  return oldest.age >= alarming ? "ALARM" : state;
 };
 
 /** One value of the alarm's metric. */
@@ -102,15 +103,10 @@ export const monitorAlarm = (alarm: Alarm, { from, extraPoints = 2 }: MonitorOpt
   let evaluatedAt = Math.floor(from / stepMs) * stepMs;
   /** Not known yet, in the order in which they will be. */
   const waiting: MetricPoint[] = [];
-  /** Known, and not too old. */
+  /** Known, and not too old; the oldest first. */
   let known: { readonly minute: number; readonly value: number }[] = [];
   /** Nothing was known at the last evaluation, so without anything new the state stays as it is. */
   let blank = false;
-
-  const datumOf = (values: readonly number[] | undefined): Datum => {
-    if (values === undefined) return "missing";
-    return breaches(alarm, statistic(alarm.Statistic, values)) ? "breaching" : "within";
-  };
 
   const arrive = (now: number): void => {
     let count = 0;
@@ -118,21 +114,33 @@ export const monitorAlarm = (alarm: Alarm, { from, extraPoints = 2 }: MonitorOpt
       if (knownAt > now) break;
       count += 1;
       // Metrics of standard resolution are kept by the minute.
-      known.push({ minute: Math.floor(at / minuteMs) * minuteMs, value });
+      const minute = Math.floor(at / minuteMs) * minuteMs;
+      known.splice(known.findLastIndex((other) => other.minute <= minute) + 1, 0, { minute, value });
     }
     if (count > 0) waiting.splice(0, count);
   };
 
-  const dataAt = (now: number): Datum[] => {
-    const values: (number[] | undefined)[] = new Array(points).fill(undefined);
-    for (const { minute, value } of known) {
-      const period = Math.floor((now - 1 - minute) / periodMs);
-      if (period < 0) continue;
-      const all = values[period];
-      if (all === undefined) values[period] = [value];
-      else all.push(value);
+  /** The newest points that there are at `now`, one for each period that has any. */
+  const pointsAt = (now: number) => {
+    const real: { age: number; breaching: boolean }[] = [];
+    let values: number[] = [];
+    let age = 0;
+    const close = () => {
+      if (values.length > 0) real.push({ age, breaching: breaches(alarm, statistic(alarm.Statistic, values)) });
+    };
+    for (let index = known.length - 1; index >= 0 && real.length < alarm.EvaluationPeriods; index -= 1) {
+      const { minute, value } = known[index] as (typeof known)[number];
+      if (minute >= now) continue;
+      const itsAge = Math.floor((now - 1 - minute) / periodMs) + 1;
+      if (itsAge !== age) {
+        close();
+        values = [];
+        age = itsAge;
+      }
+      values.push(value);
     }
-    return values.map(datumOf);
+    if (real.length < alarm.EvaluationPeriods) close();
+    return real;
   };
 
   return {
@@ -157,7 +165,7 @@ export const monitorAlarm = (alarm: Alarm, { from, extraPoints = 2 }: MonitorOpt
         const oldest = evaluatedAt - points * periodMs;
         if (known.some(({ minute }) => minute < oldest)) known = known.filter(({ minute }) => minute >= oldest);
         blank = known.length === 0;
-        const to = nextState(alarm, dataAt(evaluatedAt), state);
+        const to = stateAfter(alarm, pointsAt(evaluatedAt), state);
         if (to !== state) changes.push({ at: evaluatedAt, from: state, to });
         state = to;
       }

@@ -4,8 +4,8 @@
  * seconds, since nothing is run: a run is a delivery, a duration and an outcome.
  *
  * What is assumed of the platform: EventBridge Scheduler delivers each tick that it knows within a minute and the job's
- * jitter, leaves out times of day that the clocks skip, and knows no calendar; Lambda tries a failed event twice more, after
- * one and two minutes; metrics reach CloudWatch within a minute.
+ * jitter, some of them twice, leaves out times of day that the clocks skip, and knows no calendar; Lambda tries a failed event
+ * twice more, after one and two minutes; metrics reach CloudWatch within a minute.
  */
 import type { ControlState } from "../control/control-store.ts";
 import { tally } from "../control/tally.ts";
@@ -208,7 +208,7 @@ const rehearseJob = (
   const judging: JudgeOptions = {
     heals: plan.heal,
     tooLongMs: Number.POSITIVE_INFINITY,
-    backOffMs: 2 * plan.everyMs,
+    everyMs: plan.everyMs,
   };
   for (const { at, knownAt } of plan.looks(random)) {
     const judgement = judge(job, platform.at(at), at, judging);
@@ -298,7 +298,9 @@ const simulate = (job: RehearsedJob, plan: Plan, random: () => number) => {
       while (!next.done && next.value <= now) {
         const tick = next.value;
         if (!plan.isMissed(tick)) {
-          deliver({ tick, at: tick + Math.floor(random() * (deliveryMs + job.jitterMs)), attempt: 1 });
+          const at = tick + Math.floor(random() * (deliveryMs + job.jitterMs));
+          deliver({ tick, at, attempt: 1 });
+          if (random() < twiceShare) deliver({ tick, at: at + deliveryMs, attempt: 1 });
         }
         next = upcoming.next();
       }
@@ -352,7 +354,10 @@ const simulate = (job: RehearsedJob, plan: Plan, random: () => number) => {
   };
 };
 
+/** A run takes up to this share of its timeout. */
 const longestShare = 0.9;
+/** How much of what is delivered is delivered twice. */
+const twiceShare = 0.02;
 const leaseMs = 30_000;
 
 /** Mulberry32, from a seed that is a name and a number. */

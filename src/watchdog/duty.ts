@@ -12,17 +12,21 @@
  * | --- | --- |
  * | any other | its own time |
  * | from before the job was created, resumed or given another schedule | the first delivery after that, which covers it |
- * | one that EventBridge leaves out (a time of day that the clocks skip) | its own time where the watchdog starts it, else the next delivery |
+ * | one that EventBridge leaves out (a time of day that the clocks skip) | the watchdog's next look where it starts such ticks, else the next delivery |
  */
 import type { ControlState } from "../control/control-store.ts";
 import { eventBridgeTicks, type Schedule } from "../schedule/index.ts";
+import { changeLimitMs, firstOf } from "../schedule/ticks.ts";
+import { zoneNamed } from "../schedule/zone.ts";
 import type { WatchedJob } from "./watched-job.ts";
 
 export interface Duty {
   /** The oldest tick that isn't done, in milliseconds since the epoch. It need not be due yet. */
   readonly tick: number;
-  /** From when on somebody can be expected to start it. */
+  /** From when on somebody can be expected to have started it. */
   readonly from: number;
+  /** Somebody is the watchdog: EventBridge leaves the tick out. */
+  readonly leftOut: boolean;
   /** When it must be done at the latest. */
   readonly by: number;
 }
@@ -32,16 +36,15 @@ export type Done = Pick<ControlState, "tick" | "since" | "activeSince">;
 
 /**
  * The job's oldest undone tick; `undefined` where there is none.
- * @param heals whether the watchdog starts what EventBridge leaves out
+ * @param healsEveryMs how often a watchdog looks that starts what EventBridge leaves out; `undefined` where none does
  */
-export const dutyOf = (job: WatchedJob, done: Done, heals: boolean): Duty | undefined => {
+export const dutyOf = (job: WatchedJob, done: Done, healsEveryMs: number | undefined): Duty | undefined => {
   const { schedule } = job;
   const tick = schedule?.next(doneThrough(job, done));
   if (schedule === undefined || tick === undefined) return undefined;
-  const activeSince = done.activeSince ?? Number.NEGATIVE_INFINITY;
-  const starts = (candidate: number) => heals || isDelivered(schedule, candidate);
-  const from = tick >= activeSince && starts(tick) ? tick : firstStart(schedule, Math.max(tick, activeSince), starts);
-  return { tick, from, by: from + lateAfterMs(job) };
+  const started = firstStart(schedule, Math.max(tick, done.activeSince ?? tick), healsEveryMs !== undefined);
+  const from = started.tick + (started.leftOut ? (healsEveryMs ?? 0) : 0);
+  return { tick, from, leftOut: started.leftOut && started.tick === tick, by: from + lateAfterMs(job) };
 };
 
 /** Everything up to here is done, or was never owed. */
@@ -64,18 +67,23 @@ export const platformTriesMs = ({ jitterMs, timeoutMs }: WatchedJob): number =>
 export const deliveryMs = 60_000;
 
 /** The first tick from `from` on that is started by somebody; where there is none any more, `from` itself. */
-const firstStart = (schedule: Schedule, from: number, starts: (tick: number) => boolean): number => {
+const firstStart = (
+  schedule: Schedule,
+  from: number,
+  heals: boolean,
+): { readonly tick: number; readonly leftOut: boolean } => {
   for (let tick = schedule.next(from - 1); tick !== undefined; tick = schedule.next(tick)) {
-    if (starts(tick)) return tick;
+    const delivered = isDelivered(schedule, tick);
+    if (delivered || heals) return { tick, leftOut: !delivered };
   }
-  return from;
+  return { tick: from, leftOut: false };
 };
 
-/** Whether EventBridge Scheduler starts this tick; see `eventBridgeTicks`. */
+/** Whether EventBridge Scheduler starts this tick; see `eventBridgeTicks`. Only after a change of clocks may it not. */
 export const isDelivered = (schedule: Schedule, tick: number): boolean => {
-  if (schedule.kind === "rate" || schedule.zone === "UTC") return true;
-  for (const _ of deliveriesOf(schedule).between(tick - 1, tick)) return true;
-  return false;
+  if (schedule.kind === "rate" || firstOf(zoneNamed(schedule.zone).changes(tick - changeLimitMs, tick)) === undefined)
+    return true;
+  return firstOf(deliveriesOf(schedule).between(tick - 1, tick)) !== undefined;
 };
 
 const deliveries = new WeakMap<Schedule, Schedule>();

@@ -5,7 +5,7 @@
 import type { ControlState, RunEntry } from "../control/control-store.ts";
 import { failuresInARow } from "../control/tally.ts";
 import type { Json } from "../json.ts";
-import { deliveryMs, dutyOf, isDelivered, lateAfterMs, platformTriesMs } from "./duty.ts";
+import { type Duty, deliveryMs, dutyOf, lateAfterMs, platformTriesMs } from "./duty.ts";
 import type { WatchedJob } from "./watched-job.ts";
 
 export interface Judgement {
@@ -52,8 +52,8 @@ export interface JudgeOptions {
   readonly heals: boolean;
   /** A pause or a dry run of this length is remarked on, in milliseconds. */
   readonly tooLongMs: number;
-  /** The first pause between two starts of one job, in milliseconds; each further one is twice as long. */
-  readonly backOffMs: number;
+  /** How often the watchdog looks, in milliseconds. */
+  readonly everyMs: number;
 }
 
 /** @throws RangeError for an item that can't be judged: something in it isn't what it must be */
@@ -65,9 +65,9 @@ export const judge = (job: WatchedJob, state: ControlState, now: number, options
   const activeSince = Math.max(state.activeSince ?? state.since, paused ? 0 : (state.paused?.until ?? 0));
   const rescheduled = idle ? undefined : rescheduledTo(job, state, now);
   const done = { ...state, activeSince: rescheduled === undefined ? activeSince : now };
-  const duty = idle ? undefined : dutyOf(job, done, options.heals);
+  const duty = idle ? undefined : dutyOf(job, done, options.heals ? options.everyMs : undefined);
   const overdueMs = duty === undefined ? 0 : Math.max(0, now - duty.by);
-  const start = options.heals && duty !== undefined ? tickToStart(job, state, duty, now, options.backOffMs) : undefined;
+  const start = options.heals && duty !== undefined ? tickToStart(job, state, duty, now, options.everyMs) : undefined;
   const watermarkAt = timeOf(state.watermark, now);
   return {
     overdueMs,
@@ -124,24 +124,22 @@ const rescheduledTo = (job: WatchedJob, state: ControlState, now: number): numbe
 const tickToStart = (
   job: WatchedJob,
   state: ControlState,
-  duty: { readonly tick: number; readonly from: number },
+  duty: Duty,
   now: number,
-  backOffMs: number,
+  everyMs: number,
 ): number | undefined => {
   const held = state.owner !== undefined && (state.leaseUntil ?? 0) + job.skewMs >= now;
   const { schedule } = job;
   if (held || schedule === undefined) return undefined;
   const waitMs = Math.max(lateAfterMs(job), platformTriesMs(job));
   const overdue = now - waitMs > duty.from ? schedule.previous(now - waitMs) : undefined;
-  const leftOut =
-    duty.from === duty.tick && now > duty.tick + job.jitterMs + deliveryMs && !isDelivered(schedule, duty.tick)
-      ? duty.tick
-      : undefined;
+  // Nobody else would start it, so there is nothing to wait for but a little: it may have been delivered all the same.
+  const leftOut = duty.leftOut && now > duty.tick + job.jitterMs + deliveryMs ? duty.tick : undefined;
   const tick = Math.max(overdue ?? 0, leftOut ?? 0);
   if (tick < duty.tick) return undefined;
   const { healed } = state;
   if (healed === undefined) return tick;
-  const again = now >= healed.at + backOffMs * 2 ** Math.min(healed.times - 1, mostDoublings);
+  const again = now >= healed.at + everyMs * 2 ** Math.min(healed.times, mostDoublings);
   return tick > healed.tick && (again || (state.lastSuccessAt ?? 0) > healed.at) ? tick : undefined;
 };
 

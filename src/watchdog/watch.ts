@@ -26,7 +26,7 @@ export interface WatchOptions {
   readonly metrics?: MetricsSink;
   /** The name under which the watchdog reports on itself. */
   readonly name: string;
-  /** How often it looks, in milliseconds: the first pause between two starts of one job. */
+  /** How often it looks, in milliseconds. */
   readonly everyMs: number;
   /** A pause or a dry run of this length is remarked on, in milliseconds. */
   readonly tooLongMs: number;
@@ -73,7 +73,7 @@ export const watch = async (options: WatchOptions): Promise<WatchReport> => {
   const judging = {
     heals: start !== undefined,
     tooLongMs: options.tooLongMs,
-    backOffMs: 2 * options.everyMs,
+    everyMs: options.everyMs,
   };
   let jobs = 0;
   let started = 0;
