@@ -191,16 +191,16 @@ describe("A source job", () => {
       partition: { shop: "eu" },
       sort: "at",
       time: "none",
-      pageSize: 99,
+      pageSize: 250,
     });
     const { go, name } = setting(source, ({ at }, run) => [row(run, at)]);
     const replying = gate();
-    const queries = Array.from({ length: 3 }, () => engine.proxy.next("Query", {}));
+    const queries = [engine.proxy.next("Query", {}), engine.proxy.next("Query", {})];
     engine.proxy.next("TransactWriteItems", { after: () => replying.pass() });
     const running = go();
     await replying.reached;
-    // The first commit has no reply yet, and all three pages up to now have been asked for.
-    await queries[2]?.hit;
+    // The first commit has no reply yet, so the first page's 250 items can't all be packed; the second is asked for.
+    await queries[1]?.hit;
     const operations = engine.proxy.requests.map(({ operation }) => operation);
     expect(operations.filter((operation) => operation === "TransactWriteItems")).toHaveLength(1);
     replying.open();
