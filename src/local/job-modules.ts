@@ -27,7 +27,7 @@ export interface JobModule {
 }
 
 /** Something in the directory of jobs that can't be run; the message says where and what to do. */
-export class JobModuleError extends CronfenceError {
+class JobModuleError extends CronfenceError {
   override readonly name = "JobModuleError";
   readonly file: string;
 
