@@ -21,6 +21,11 @@ export interface AsyncIterableOptions<Item, Cursor extends Json> {
   /** An item's cursor: unique, and JSON. */
   readonly cursor: (item: Item) => Cursor;
   /**
+   * The order of two cursors, negative if `one` comes first: an item out of order ends the run with an error.
+   * @default numbers by value; others aren't compared
+   */
+  readonly compare?: (one: Cursor, other: Cursor) => number;
+  /**
    * Items per page.
    * @default 1000
    */
@@ -34,8 +39,8 @@ export interface AsyncIterableOptions<Item, Cursor extends Json> {
 export const fromAsyncIterable = <Item, Cursor extends Json = string>(
   options: AsyncIterableOptions<Item, Cursor>,
 ): Source<Item> => {
-  refuseOptions({ pageSize: undefined, ...options });
-  const { name, items, cursor, pageSize = 1_000 } = options;
+  refuseOptions({ compare: undefined, pageSize: undefined, ...options });
+  const { name, items, cursor, compare, pageSize = 1_000 } = options;
   /** Each run reads its own iterator on; the signal is the run's own too. */
   const open = new WeakMap<AbortSignal, { readonly iterator: AsyncIterator<Item>; at: string | undefined }>();
 
@@ -52,6 +57,7 @@ export const fromAsyncIterable = <Item, Cursor extends Json = string>(
   return {
     name,
     pageSize,
+    ...(compare === undefined ? {} : { compare: compare as Source<Item>["compare"] & object }),
     read: async (request): Promise<SourcePage<Item>> => {
       const opened = openAt(request);
       const page: { item: Item; cursor: Json }[] = [];
@@ -74,17 +80,19 @@ async function* iterate<Item>(items: AsyncIterable<Item> | Iterable<Item>): Asyn
   yield* items;
 }
 
-const known = ["name", "items", "cursor", "pageSize"];
+const known = ["name", "items", "cursor", "compare", "pageSize"];
 
 const refuseOptions = (options: Readonly<Record<keyof AsyncIterableOptions<unknown, Json>, unknown>>): void => {
   const problems = Object.keys(options ?? {})
     .filter((option) => !known.includes(option))
     .map((option) => unknownOption(option, known));
-  const { name, items, cursor, pageSize } = options ?? {};
+  const { name, items, cursor, compare, pageSize } = options ?? {};
   if (typeof name !== "string" || name === "")
     problems.push(`name is ${JSON.stringify(name)}, and must be a name for messages`);
   if (typeof items !== "function") problems.push("items must be a function that returns an iterable");
   if (typeof cursor !== "function") problems.push("cursor must be a function that gives an item's cursor");
+  if (compare !== undefined && typeof compare !== "function")
+    problems.push("compare must be a function that compares two cursors");
   if (pageSize !== undefined && !(Number.isInteger(pageSize) && (pageSize as number) >= 1)) {
     problems.push(`pageSize is ${JSON.stringify(pageSize)}, and must be a whole number of at least 1`);
   }

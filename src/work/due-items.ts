@@ -3,6 +3,9 @@
  * the attribute that the index is on. Every run reads the index from its start, so a row that appears late, however late,
  * isn't lost. That is why it keeps no watermark.
  *
+ * An item that is parked (`onItemError: "park"`) stays in the index, and is passed over until somebody retries or drops it.
+ * One that is dropped is tried again as long as it is found.
+ *
  * An index lags: an item that was done a moment ago may still be found. Give one of its writes a condition that fails then
  * (`attribute_exists(dueAt)`); the item is skipped.
  */

@@ -7,17 +7,17 @@ import type { WriteRejectedError } from "../errors.ts";
 import type { LiveRun } from "../live-run.ts";
 import type { Batch } from "../progress.ts";
 import type { SourceWork } from "./item.ts";
-import { joinLots, type Lot, lotOfWrite } from "./packing.ts";
+import { endOf, joinLots, type Lot, lotOfWrite } from "./packing.ts";
 
 export const batchOf = (work: SourceWork, live: LiveRun, lots: readonly Lot[]): Batch => {
   const count = (fate: Lot["fate"]) => lots.filter((lot) => lot.fate === fate).length;
-  const cursor = lots.at(-1)?.cursor;
+  const last = lots.at(-1);
   return {
     writes: joinLots(lots),
     items: count(undefined),
     itemsSkipped: count("skipped"),
     itemsParked: count("parked"),
-    ...(cursor === undefined || work.source.resumes === "start" ? {} : { watermark: cursor }),
+    ...(last === undefined || work.source.resumes === "start" ? {} : { watermark: endOf(last) }),
     withoutRejected: (error) => {
       const left = withoutRejected(live, lots, error);
       return left && batchOf(work, live, left);
@@ -40,7 +40,7 @@ const withoutRejected = (
   return lots.map((lot, position) => {
     if (!failed.has(position)) return lot;
     live.attempt.log.info({ cursor: lot.cursor }, "an item was skipped: its own condition doesn't hold");
-    return { cursor: lot.cursor, writes: noWrites, fate: "skipped" };
+    return { ...lot, writes: noWrites, fate: "skipped" };
   });
 };
 

@@ -8,6 +8,8 @@ import type { Json } from "../json.ts";
 /** One item's share of a transaction. */
 export interface Lot {
   readonly cursor: Json;
+  /** Where to go on after it, if that isn't its cursor. */
+  readonly end?: Json;
   readonly writes: PreparedWrites;
   /** Absent for an item that is done by these writes. */
   readonly fate?: "skipped" | "parked";
@@ -48,6 +50,8 @@ export const packer = (): Packer => {
     },
   };
 };
+
+export const endOf = ({ cursor, end }: Lot): Json => end ?? cursor;
 
 /** The lot that each of a joined transaction's writes belongs to. */
 export const lotOfWrite = (lots: readonly Lot[], index: number): number => {

@@ -2,6 +2,7 @@
  * Doing parked items after all: each is read again and processed, and taken out of the parked ones in the transaction that
  * does its work. One that fails again stays parked; the others are done all the same, and then the run fails.
  */
+import type { ParkedItem } from "../control/control-store.ts";
 import { joinWrites, mostActions, noWrites, type PreparedWrites } from "../control/writes.ts";
 import { ParkedItemsFailedError } from "../errors.ts";
 import type { LiveRun } from "../live-run.ts";
@@ -24,7 +25,7 @@ export const retryParked = async (
   const budget = { clock, random, until: deadline };
   let failed = 0;
   let last: unknown;
-  for await (const key of wanted === "all" ? parkedKeys(live) : wanted) {
+  for await (const key of wanted === "all" ? parkedKeys(live) : new Set(wanted)) {
     if (signal.aborted) throw signal.reason;
     if (outOfTime(live)) return { outcome: "capped", backlog: "parked items (stopped by the deadline)" };
     const parked = await store.readParked(spec.name, key, budget);
@@ -66,7 +67,12 @@ const batchFor = (writes: PreparedWrites, unpark: PreparedWrites, fate: "done" |
       : undefined,
 });
 
-async function* parkedKeys({ attempt }: LiveRun): AsyncGenerator<string> {
+async function* parkedKeys(live: LiveRun): AsyncGenerator<string> {
+  for await (const { key } of parkedItems(live)) yield key;
+}
+
+/** All parked items of a run's job, in the order of their keys. */
+export async function* parkedItems({ attempt }: LiveRun): AsyncGenerator<ParkedItem> {
   const { store, spec, clock, random, deadline } = attempt;
   let after: string | undefined;
   do {
@@ -75,7 +81,7 @@ async function* parkedKeys({ attempt }: LiveRun): AsyncGenerator<string> {
       { limit: 100, ...(after === undefined ? {} : { after }) },
       { clock, random, until: deadline },
     );
-    for (const { key } of page.items) yield key;
+    yield* page.items;
     after = page.next;
   } while (after !== undefined);
 }

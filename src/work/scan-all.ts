@@ -29,6 +29,8 @@ interface Place {
   /** Which scan of the table this is, from 1. */
   readonly scan: number;
   readonly segment: number;
+  /** How many segments there are in this scan. */
+  readonly of: number;
   /** `null` at the start of the segment. */
   readonly key: Key | null;
 }
@@ -57,8 +59,8 @@ export const scanAll = <Item = Record<string, unknown>>(options: ScanAllOptions)
       if (!page.done) return { items, done: false };
       const lastSegment = place.segment + 1 >= segments;
       const end: Place = lastSegment
-        ? { scan: place.scan + 1, segment: 0, key: null }
-        : { scan: place.scan, segment: place.segment + 1, key: null };
+        ? { scan: place.scan + 1, segment: 0, of: segments, key: null }
+        : { scan: place.scan, segment: place.segment + 1, of: segments, key: null };
       return { items, done: lastSegment, end: end as unknown as Json };
     },
   };
@@ -67,8 +69,8 @@ export const scanAll = <Item = Record<string, unknown>>(options: ScanAllOptions)
 /** A watermark of a scan with another number of segments can't be gone on from: that scan begins again. */
 const placeAt = (after: Json | undefined, segments: number): Place => {
   const place = after as unknown as Place | undefined;
-  if (place === undefined) return { scan: 1, segment: 0, key: null };
-  return place.segment < segments ? place : { scan: place.scan, segment: 0, key: null };
+  if (place?.of === segments) return place;
+  return { scan: place?.scan ?? 1, segment: 0, of: segments, key: null };
 };
 
 const keyOf = (name: string, item: Readonly<Record<string, unknown>>, attributes: readonly string[]): Key => {

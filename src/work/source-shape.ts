@@ -8,13 +8,15 @@ import type { Json } from "../json.ts";
 import type { LiveRun } from "../live-run.ts";
 import type { RunInfo } from "../run-context.ts";
 import type { Ending } from "../run-record.ts";
+import { cycleWatch } from "./cycle.ts";
 import { type Plan, passGuard, planner } from "./guard.ts";
 import { inOrder } from "./in-order.ts";
 import { itemDoer, type SourceWork } from "./item.ts";
 import { batchOf } from "./item-batch.ts";
-import { packer } from "./packing.ts";
+import { endOf, packer } from "./packing.ts";
 import { outOfTime } from "./reserve.ts";
-import type { SourcePage } from "./source.ts";
+import { parkedItems } from "./retry-parked.ts";
+import type { Source, SourcePage } from "./source.ts";
 
 export const performSource = async (work: SourceWork, live: LiveRun, run: RunInfo): Promise<Ending> => {
   const { source, limit } = work;
@@ -24,16 +26,17 @@ export const performSource = async (work: SourceWork, live: LiveRun, run: RunInf
     pages: limit.pages ?? Number.POSITIVE_INFINITY,
     transactions: limit.transactions ?? Number.POSITIVE_INFINITY,
   };
+  const keepsPlace = source.resumes !== "start";
+  const aside = keepsPlace || work.onItemError === "stop" ? none : await parkedCursors(live);
   let planned = Number.POSITIVE_INFINITY;
   if (work.destructive !== undefined) {
-    const plan = await planItems(work, live, most.items);
+    const plan = await planItems(work, live, most.items, aside);
     await passGuard(work.destructive, live, run, plan);
     if (plan.count === 0) return { outcome: "succeeded" };
     planned = plan.count;
   }
   const doItem = itemDoer(work, live, run);
   const pack = packer();
-  const keepsPlace = source.resumes !== "start";
   /** Where the pages that are packed end. */
   let position = keepsPlace ? live.watermark : undefined;
   let items = 0;
@@ -69,13 +72,13 @@ export const performSource = async (work: SourceWork, live: LiveRun, run: RunInf
       if (items > 0 && outOfTime(live)) return "the deadline";
       const done = await doItem.settle(input, result);
       // A page may end further on than its last item.
-      const lot = input === last && page.end !== undefined ? { ...done, cursor: page.end } : done;
+      const lot = input === last && page.end !== undefined ? { ...done, end: page.end } : done;
       if (!pack.add(lot)) {
         if (transactions + 1 >= most.transactions) return "limit.transactions";
         await flush();
         pack.add(lot);
       }
-      position = lot.cursor;
+      position = endOf(lot);
       items += 1;
     }
     if (last === undefined && page.end !== undefined) position = page.end;
@@ -83,12 +86,14 @@ export const performSource = async (work: SourceWork, live: LiveRun, run: RunInf
   };
 
   try {
-    let page = await readPage(work, live, position, Math.min(pageSize, most.items));
+    const refuseCircle = refuseCircles(source);
+    let page = await readPage(work, live, position, Math.min(pageSize, most.items), aside);
     for (;;) {
       const after = page.end ?? page.items.at(-1)?.cursor;
+      if (after !== undefined) refuseCircle(after);
       const wanted = Math.min(pageSize, most.items - items - page.items.length);
       const goesOn = !page.done && after !== undefined && wanted > 0 && pages < most.pages;
-      const next = goesOn ? readPage(work, live, after, wanted) : undefined;
+      const next = goesOn ? readPage(work, live, after, wanted, aside) : undefined;
       next?.catch(() => {});
       const bound = await packPage(page);
       if (bound !== undefined) return await capped(bound);
@@ -110,16 +115,23 @@ export const performSource = async (work: SourceWork, live: LiveRun, run: RunInf
 const defaultPageSize = 1_000;
 
 /** Everything that this run would process, read once without doing anything. */
-const planItems = async (work: SourceWork, live: LiveRun, mostItems: number): Promise<Plan> => {
+const planItems = async (
+  work: SourceWork,
+  live: LiveRun,
+  mostItems: number,
+  aside: ReadonlySet<string>,
+): Promise<Plan> => {
   const pageSize = work.source.pageSize ?? defaultPageSize;
   const planned = planner();
+  const refuseCircle = refuseCircles(work.source);
   let after = work.source.resumes === "start" ? undefined : live.watermark;
   while (planned.count < mostItems) {
     if (live.signal.aborted) throw live.signal.reason;
-    const page = await readPage(work, live, after, Math.min(pageSize, mostItems - planned.count));
+    const page = await readPage(work, live, after, Math.min(pageSize, mostItems - planned.count), aside);
     for (const { cursor } of page.items) planned.add(cursor);
     if (page.done) break;
     after = page.end ?? page.items.at(-1)?.cursor;
+    if (after !== undefined) refuseCircle(after);
   }
   return planned.plan();
 };
@@ -140,12 +152,42 @@ const readingFor = ({ attempt, signal }: LiveRun) => {
   return { signal, budget: { clock, random, until: deadline }, tables };
 };
 
-/** A page, checked: going on from a cursor that doesn't advance would loop. */
+/** Numbers compare by themselves; whatever else a cursor is, only its source knows. */
+const isBehind = ({ compare }: Source<unknown>, cursor: Json, previous: Json): boolean =>
+  compare !== undefined
+    ? compare(cursor, previous) < 0
+    : typeof cursor === "number" && typeof previous === "number" && cursor < previous;
+
+/** Refuses a source that leads back to where it was, since it would be read for ever. */
+const refuseCircles = (source: Source<unknown>) => {
+  const comesAgain = cycleWatch();
+  return (end: Json): void => {
+    const text = JSON.stringify(end);
+    if (comesAgain(text)) throw new SourceError(source.name, `cursor ${text} comes again on a later page`);
+  };
+};
+
+/**
+ * Where no watermark passes them, parked items are found again; they are a person's now, and would fill up what may be
+ * parked in one run.
+ */
+const parkedCursors = async (live: LiveRun): Promise<ReadonlySet<string>> => {
+  const cursors = new Set<string>();
+  for await (const { cursor } of parkedItems(live)) cursors.add(JSON.stringify(cursor));
+  return cursors;
+};
+const none: ReadonlySet<string> = new Set();
+
+/**
+ * A page, checked: going on from a cursor that doesn't advance would loop.
+ * @param aside cursors that are passed over
+ */
 const readPage = async (
   { source }: SourceWork,
   live: LiveRun,
   after: Json | undefined,
   limit: number,
+  aside: ReadonlySet<string>,
 ): Promise<SourcePage<unknown>> => {
   const page = await source.read({ after, limit, ...readingFor(live) });
   const items = page.items.slice(0, limit);
@@ -155,12 +197,25 @@ const readPage = async (
     throw new SourceError(source.name, "a page has no items and isn't the last one, so it doesn't advance");
   }
   let before = after === undefined ? undefined : JSON.stringify(after);
+  let previous = after;
   for (const { cursor } of items) {
     if (cursor === undefined)
       throw new SourceError(source.name, "an item has no cursor, so that it can't be gone on from");
     const text = JSON.stringify(cursor);
     if (text === before) throw new SourceError(source.name, `cursor ${text} comes twice, and must be unique`);
+    if (previous !== undefined && isBehind(source, cursor, previous)) {
+      throw new SourceError(source.name, `cursor ${text} comes after ${before}, and cursors must ascend`);
+    }
     before = text;
+    previous = cursor;
   }
-  return { items, done, ...(page.end === undefined || !whole ? {} : { end: page.end }) };
+  const end = page.end === undefined || !whole ? undefined : { end: page.end };
+  if (aside.size === 0) return { items, done, ...end };
+  const last = items.at(-1);
+  return {
+    items: items.filter(({ cursor }) => !aside.has(JSON.stringify(cursor))),
+    done,
+    ...(last === undefined ? {} : { end: last.cursor }),
+    ...end,
+  };
 };

@@ -38,6 +38,11 @@ export interface Source<Item> {
    * @default "watermark"
    */
   readonly resumes?: "watermark" | "start";
+  /**
+   * The order of two cursors, negative if `one` comes first: an item out of order ends the run with an error.
+   * @default numbers by value; others aren't compared
+   */
+  compare?(one: Json, other: Json): number;
   read(request: ReadRequest): Promise<SourcePage<Item>>;
   /** Reads one item again by its cursor, for a parked item that is retried; `undefined` if it's gone. */
   readOne?(cursor: Json, request: Pick<ReadRequest, "budget" | "tables">): Promise<Item | undefined>;
