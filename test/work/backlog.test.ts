@@ -48,7 +48,7 @@ describe("A backlog", () => {
   it("is known by the runs' records: only the first is for the tick, and it completes it", async () => {
     const here = scene(25);
     await here.go();
-    const records = (await here.records()).sort((one, other) => (one.fence ?? 0) - (other.fence ?? 0));
+    const records = [...(await here.records())].sort((one, other) => (one.fence ?? 0) - (other.fence ?? 0));
     expect(records.map(({ trigger, reason, ticks }) => [trigger, reason, ticks?.through])).toEqual([
       ["schedule", undefined, now],
       ["manual", "backlog", undefined],
