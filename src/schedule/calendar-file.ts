@@ -5,7 +5,8 @@
 
 import { readFile } from "node:fs/promises";
 import { InvalidOptionsError } from "../errors.ts";
-import { type Calendar, calendar, type Exception } from "./calendar.ts";
+import { calendar, type Exception } from "./calendar.ts";
+import type { Calendar } from "./schedule.ts";
 
 /**
  * The calendar in the file `path`, by its ending:

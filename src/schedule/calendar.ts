@@ -4,7 +4,7 @@
  */
 
 import { InvalidOptionsError } from "../errors.ts";
-import type { Schedule } from "./schedule.ts";
+import type { Calendar, Freeze, Schedule } from "./schedule.ts";
 import { dayMs, horizon } from "./wall-pattern.ts";
 import { zoneNamed } from "./zone.ts";
 
@@ -21,21 +21,6 @@ export type Exception =
   | { readonly from: string | number; readonly to: string | number; readonly reason?: string }
   /** Another calendar, such as one that was read from a file. */
   | Calendar;
-
-/** Exceptions, ready to be asked. Made by `calendar` or read from a file. */
-export interface Calendar {
-  /** Reasons by date; a date is its midnight as if in UTC, in milliseconds. */
-  readonly days: ReadonlyMap<number, string>;
-  /** Ascending, without overlap. */
-  readonly freezes: readonly Freeze[];
-}
-
-/** Instants from `from` up to, and not including, `to`. */
-export interface Freeze {
-  readonly from: number;
-  readonly to: number;
-  readonly reason: string;
-}
 
 /** A tick that a calendar removed. */
 export interface RemovedTick {

@@ -5,10 +5,8 @@
  */
 
 export {
-  type Calendar,
   calendar,
   type Exception,
-  type Freeze,
   type RemovedTick,
   type ScheduleWithCalendar,
   withCalendar,
@@ -17,4 +15,4 @@ export { type CronOptions, cron, eventBridgeTicks } from "./cron.ts";
 export { jitterOf } from "./jitter.ts";
 export { type LintFindings, lintSchedule, type ScheduleLintInput } from "./lint.ts";
 export { type RateOptions, rate } from "./rate.ts";
-export type { GapPolicy, OverlapPolicy, Schedule } from "./schedule.ts";
+export type { Calendar, Freeze, GapPolicy, OverlapPolicy, Schedule } from "./schedule.ts";

@@ -3,8 +3,6 @@
  * always has the same answer. Instants are integer milliseconds since the epoch; ticks lie between 1970 and 2199.
  */
 
-import type { Calendar } from "./calendar.ts";
-
 /** When a job is due. Made by `cron` or `rate`. */
 export interface Schedule {
   /** The expression as written. */
@@ -34,6 +32,21 @@ export interface Schedule {
    * included; undefined where there are fewer than two. `through` is two years after `from` by default.
    */
   shortestInterval(from: number, through?: number): number | undefined;
+}
+
+/** Exceptions, ready to be asked. Made by `calendar` (calendar.ts) or read from a file. */
+export interface Calendar {
+  /** Reasons by date; a date is its midnight as if in UTC, in milliseconds. */
+  readonly days: ReadonlyMap<number, string>;
+  /** Ascending, without overlap. */
+  readonly freezes: readonly Freeze[];
+}
+
+/** Instants from `from` up to, and not including, `to`. */
+export interface Freeze {
+  readonly from: number;
+  readonly to: number;
+  readonly reason: string;
 }
 
 /** `after`: once, at the first instant after the gap. `skip`: not at all, as EventBridge does it. */

@@ -4,10 +4,8 @@
  * expressions, wall patterns and zones, which `cron` and `rate` wrap.
  */
 export {
-  type Calendar,
   calendar,
   type Exception,
-  type Freeze,
   type RemovedTick,
   type ScheduleWithCalendar,
   withCalendar,
@@ -32,7 +30,7 @@ export { jitterOf } from "./jitter.ts";
 export { type LintFindings, lintSchedule, type ScheduleLintInput } from "./lint.ts";
 export { type RateOptions, rate } from "./rate.ts";
 export { remarkOn } from "./remarks.ts";
-export type { GapPolicy, OverlapPolicy, Schedule } from "./schedule.ts";
+export type { Calendar, Freeze, GapPolicy, OverlapPolicy, Schedule } from "./schedule.ts";
 export { recentlyChangedZones, runtimeZoneData, staleZone, type ZoneData } from "./stale-zones.ts";
 export { explain } from "./words.ts";
 export { canonicalZone } from "./zone-names.ts";
