@@ -81,8 +81,8 @@ const firstStart = (
 
 /** Whether EventBridge Scheduler starts this tick; see `eventBridgeTicks`. Only after a change of clocks may it not. */
 export const isDelivered = (schedule: Schedule, tick: number): boolean => {
-  if (schedule.kind === "rate" || firstOf(zoneNamed(schedule.zone).changes(tick - changeLimitMs, tick)) === undefined)
-    return true;
+  const changes = schedule.kind === "rate" ? [] : [...zoneNamed(schedule.zone).changes(tick - changeLimitMs, tick)];
+  if (changes.length === 0) return true;
   return firstOf(deliveriesOf(schedule).between(tick - 1, tick)) !== undefined;
 };
 
