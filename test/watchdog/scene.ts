@@ -54,7 +54,7 @@ export interface Watched {
   readonly report: WatchReport | undefined;
 }
 
-export const openScene = (fixture: Fixture, start = "2026-03-01T00:00:30Z"): Scene => {
+export const openScene = (fixture: Fixture, start: string | number = "2026-03-01T00:00:30Z"): Scene => {
   const clock = settableClock(start, { autoAdvance: { atMostMs: 5_000 } });
   const log = recordedLog();
   const metrics = collectedMetrics();
