@@ -146,7 +146,21 @@ const compare = (
 
 type Entry = Record<string, unknown>;
 const list = (value: unknown): readonly Entry[] => (Array.isArray(value) ? value : []);
-const identity = (value: unknown): string => JSON.stringify(value) ?? "";
+/** The same for equal values of whatever the SDK takes; attributes may come back in another order. */
+const identity = (value: unknown): string => {
+  if (typeof value === "string") return JSON.stringify(value);
+  // A bigint may come back as a number.
+  if (typeof value !== "object" || value === null) return String(value);
+  if (ArrayBuffer.isView(value))
+    return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64");
+  if (Array.isArray(value)) return `[${value.map(identity).join()}]`;
+  if (value instanceof Set) return `{${[...value].map(identity).sort().join()}}`;
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+  return `{${fields
+    .map(([name, field]) => `${JSON.stringify(name)}:${identity(field)}`)
+    .sort()
+    .join()}}`;
+};
 
 /** Answers that line up with the request's entries, each with an error code where it failed. */
 const inOrder = (requested: string, answered: string, codeField: string): BatchCall => ({
@@ -180,7 +194,7 @@ const tableEntries = (tables: unknown): string[] =>
   );
 
 /** S3: keys that weren't deleted. */
-const objectName = ({ Key, VersionId }: Entry): string => identity([Key, VersionId ?? null]);
+const objectName = ({ Key, VersionId }: Entry): string => identity([Key, VersionId || null]);
 const deleteObjects: BatchCall = {
   entries: (input) =>
     list((input.Delete as Entry | undefined)?.Objects).map((object) => `${String(input.Bucket)} ${objectName(object)}`),
