@@ -47,6 +47,8 @@ export interface Account {
   readonly startedAt: number;
   readonly tick: number;
   fence?: number;
+  /** It was granted by a request that had been refused before: nobody waits for it, and it costs one lease. */
+  orphaned: boolean;
   /** Commits that were applied before the finish. */
   commits: number;
   /** Of these, the ones that only took the place of a commit in doubt. */
@@ -114,13 +116,17 @@ const checkOrder = (work: WorkPlan, log: readonly Entry[], entry: Entry): void =
   }
 };
 
-/** Called after each step that may have changed something, with whose request it was. */
+/**
+ * Called after each step that may have changed something, with whose request it was.
+ * @param isRepeated the request had been answered before
+ */
 export const checkStep = (
   world: World,
   actor: Account | "operator",
   before: Seen,
   after: Seen,
   attempts: readonly Account[],
+  isRepeated: boolean,
 ): void => {
   const { work, overlap } = world.plan;
   const [b, a] = [before.control, after.control];
@@ -149,6 +155,7 @@ export const checkStep = (
     const free = b.owner === undefined || (b.leaseUntil ?? 0) + world.skewMs < actor.startedAt;
     rule("a live lease is only taken over by policy", free || overlap === "takeover", actor.name);
     actor.fence = a.fence;
+    actor.orphaned = isRepeated;
     return;
   }
   const leaseChanged = a.owner !== b.owner || a.leaseUntil !== b.leaseUntil || a.run?.seq !== b.run?.seq;

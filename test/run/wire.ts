@@ -4,7 +4,7 @@
  *
  * Request timeouts are real timers, so the wire ignores them: a test that wants one breaks the connection instead.
  */
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { localClientConfig } from "cronfence/testing";
 
 /** An answer as it comes over HTTP, read to its end. */
@@ -44,36 +44,66 @@ export interface Wire {
 type Handler = DynamoDBClient["config"]["requestHandler"];
 type HttpRequest = Parameters<Handler["handle"]>[0];
 
-/** The SDK's own handlers, one per endpoint, so that all wires share its connections. */
-const handlers = new Map<string, Handler>();
-const handlerFor = (endpoint: string): Handler => {
-  const known = handlers.get(endpoint);
+/** What the wires of one endpoint share: a client takes a while to make, and connections are better kept. */
+interface Line {
+  readonly client: DynamoDBClient;
+  /** The SDK's own. */
+  readonly handler: Handler;
+}
+
+const lines = new Map<string, Line>();
+const lineTo = (endpoint: string): Line => {
+  const known = lines.get(endpoint);
   if (known !== undefined) return known;
-  const handler = new DynamoDBClient(localClientConfig(endpoint)).config.requestHandler;
-  handlers.set(endpoint, handler);
-  return handler;
+  const config = { ...localClientConfig(endpoint), maxAttempts: 1, signer };
+  const { requestHandler: handler } = new DynamoDBClient(config).config;
+  const requestHandler = {
+    // The SDK hands on what a request was sent with.
+    handle: async (http: HttpRequest, options: unknown) => ({
+      response: (await (options as { carry: (http: HttpRequest) => Promise<WireReply> }).carry(http)) as never,
+    }),
+    updateHttpClientConfig: () => {},
+    httpHandlerConfigs: () => ({}),
+  };
+  const line = { handler, client: new DynamoDBClient({ ...config, requestHandler }) };
+  lines.set(endpoint, line);
+  return line;
 };
 
+/** A local engine looks for a signature, and believes any. */
+const signed = {
+  "x-amz-date": "20260101T000000Z",
+  authorization:
+    "AWS4-HMAC-SHA256 Credential=local/20260101/local/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+};
+const signer = {
+  sign: async <T>(http: T): Promise<T> => {
+    Object.assign((http as HttpRequest).headers, signed);
+    return http;
+  },
+} as unknown as NonNullable<DynamoDBClientConfig["signer"]>;
+
 export const wireTo = (endpoint: string, carry: Carry): Wire => {
+  const { client, handler } = lineTo(endpoint);
   const requests: WireRequest[] = [];
   const underway = new Set<Promise<unknown>>();
-  const requestHandler = {
-    handle: async (http: HttpRequest) => {
+  const own = {
+    carry: (http: HttpRequest) => {
       const request = wireRequest(requests.length, http, (options) => {
-        const reply = send(handlerFor(endpoint), options?.token === false ? withoutToken(http) : http);
+        const reply = send(handler, options?.token === false ? withoutToken(http) : http);
         underway.add(reply);
         const done = () => underway.delete(reply);
         reply.then(done, done);
         return reply;
       });
       requests.push(request);
-      return { response: (await carry(request)) as never };
+      return carry(request);
     },
-    updateHttpClientConfig: () => {},
-    httpHandlerConfigs: () => ({}),
   };
   return {
-    client: new DynamoDBClient({ ...localClientConfig(endpoint), maxAttempts: 1, requestHandler }),
+    client: Object.create(client, {
+      send: { value: (command: never, options: object) => client.send(command, { ...options, ...own } as object) },
+    }) as DynamoDBClient,
     requests,
     quiet: async () => {
       while (underway.size > 0) await Promise.allSettled(underway);
@@ -120,7 +150,7 @@ const send = async (handler: Handler, http: HttpRequest): Promise<WireReply> => 
 /** Asks the engine directly, past the SDK: for looking at tables between any two steps, which must be cheap. */
 export const askEngine = async <T>(endpoint: string, operation: string, body: unknown): Promise<T> => {
   const { hostname, port, host } = new URL(endpoint);
-  const reply = await send(handlerFor(endpoint), {
+  const reply = await send(lineTo(endpoint).handler, {
     protocol: "http:",
     hostname,
     port: Number(port),
@@ -131,9 +161,7 @@ export const askEngine = async <T>(endpoint: string, operation: string, body: un
       host,
       "content-type": "application/x-amz-json-1.0",
       "x-amz-target": `DynamoDB_20120810.${operation}`,
-      "x-amz-date": "20260101T000000Z",
-      authorization:
-        "AWS4-HMAC-SHA256 Credential=local/20260101/local/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+      ...signed,
     },
     body: JSON.stringify(body),
   } as unknown as HttpRequest);

@@ -18,6 +18,7 @@ import {
   type LeaseLostError,
   type Run,
   runJob,
+  systemClock,
   type Write,
 } from "cronfence";
 import { budgetOn, controlTable, silentLog } from "../fixture.ts";
@@ -431,7 +432,7 @@ const playOut = async (
   };
   const awake_ = (actor: Actor) => awake({ actor });
 
-  await direct.create(name, origin, budgetOn({ now: () => now, after: () => () => {} }));
+  await direct.create(name, origin, budgetOn(systemClock));
   seen = await look();
   for (const [kind, choice] of plan.moves) await moves[kind](choice);
 
@@ -458,7 +459,7 @@ const playOut = async (
     deliveries.push(Math.max(tick, numberOf(seen.control.tick ?? origin) + 1));
     await runOut();
   }
-  const { runs } = await direct.runs(name, { limit: 200 }, budgetOn({ now: () => now, after: () => () => {} }));
+  const { runs } = await direct.runs(name, { limit: 200 }, budgetOn(systemClock));
   for (const { id, outcome, commits } of runs) say(`on record: ${id} ${outcome}, ${commits} commits`);
   checkEnd(world, seen, accounts(), runs);
 };
