@@ -70,6 +70,8 @@ export interface LiveRun {
   /** Who is told of the run. */
   readonly observation: Observation;
   commit(batch: Batch): Promise<void>;
+  /** A commit that can't be sent: it fails the run as any other does, if nobody looks. */
+  refuse(error: unknown): Promise<void>;
   /** Keeps a last batch for the finish, which makes it visible together with the run's success. */
   stage(batch: Batch): void;
   finish(ending: Ending): Promise<Finished>;
@@ -355,6 +357,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
           await send(batch);
         }),
       ),
+    refuse: (error) => commitments.track(Promise.reject(error)),
     stage: (batch) => {
       if (stopping.halted !== undefined) throw stopping.halted;
       if (staged !== undefined) {

@@ -120,7 +120,7 @@ export const runContext = (live: LiveRun): { readonly run: Run; readonly ending:
       try {
         return live.commit(batch(writes, options));
       } catch (error) {
-        return Promise.reject(error);
+        return live.refuse(error);
       }
     },
     // biome-ignore lint/suspicious/noConfusingVoidType: as in its declaration
