@@ -1,6 +1,7 @@
 /**
  * Logging: one line at the start and one at the end of each attempt; user code gets a child of the same logger.
- * No payloads and no secrets: items, watermarks and events are never logged by cronfence.
+ * No payloads and no secrets: items, watermarks and events are never logged. A single item that was skipped, tried again or
+ * parked, and the first few that a guard counted, are named by their cursors, or nobody could find them.
  */
 import { pino } from "pino";
 
