@@ -35,7 +35,7 @@ export const acquire = async (
     if (settled.kind === "done") return acquired(request, readState(request.job, settled.value.Attributes ?? {}));
     if (settled.kind === "refused") {
       if (settled.item === undefined) {
-        await create(connection, request.job, request.since ?? request.now, budget);
+        await create(connection, request.job, request.since ?? request.now, budget, request.now);
         continue;
       }
       const state = readState(request.job, settled.item);
@@ -137,9 +137,14 @@ const isConflict = (error: unknown): boolean => (error as { name?: string }).nam
  * Makes a job known. The first fence is the time in seconds, so that even an item deleted by hand and made again never
  * hands out an old fence; ticks before `since` aren't owed, so that a first deployment isn't flooded.
  */
-export const create = async (connection: Connection, job: string, since: number, budget: Budget): Promise<void> => {
+export const create = async (
+  connection: Connection,
+  job: string,
+  since: number,
+  budget: Budget,
+  now: number = budget.clock.now(),
+): Promise<void> => {
   const condition = "attribute_not_exists(#pk)";
-  const now = budget.clock.now();
   const settled = await sendUntilKnown(
     connection,
     new PutItemCommand({

@@ -30,10 +30,19 @@ export const acquireConformance = (under: StoreUnderTest): void => {
       expect(await scene.read()).toEqual(before);
     });
 
-    it("owes ticks from an earlier instant when it is told to", async () => {
+    it("owes ticks from an earlier instant when it is told to, though it couldn't have done them before now", async () => {
       const scene = openScene(under.store);
       const since = scene.tick - 5 * minute;
-      expect((await scene.grant({ since })).state.since).toBe(since);
+      expect((await scene.grant({ since })).state).toMatchObject({ since, activeSince: scene.clock.now() });
+    });
+
+    it("owes nothing older than its request, however long it takes to make the job known", async () => {
+      const scene = openScene(under.store);
+      const request = scene.request();
+      scene.clock.advance(1_500);
+      const { state } = await scene.grant(request);
+      expect(state.since).toBe(request.now);
+      expect(state).not.toHaveProperty("activeSince");
     });
   });
 
