@@ -1,5 +1,6 @@
 /** What a job's own code gets of its run. */
 import type { Write } from "./control/writes.ts";
+import { CommitRefusedError } from "./errors.ts";
 import type { Json } from "./json.ts";
 import type { LiveRun } from "./live-run.ts";
 import type { Logger } from "./observe/log.ts";
@@ -98,7 +99,7 @@ export const runContext = (live: LiveRun): { readonly run: Run; readonly ending:
   let ending: Ending = { outcome: "succeeded" };
   const batch = (writes: readonly Write[], { watermark, items }: CommitOptions = {}) => ({
     writes: store.prepare(writes, watermark),
-    items: items ?? writes.length,
+    items: countOf(items ?? writes.length),
     ...(watermark === undefined ? {} : { watermark }),
   });
   const run: Run = {
@@ -132,6 +133,12 @@ export const runContext = (live: LiveRun): { readonly run: Run; readonly ending:
     },
   };
   return { run, ending: () => ending };
+};
+
+/** Records, metrics and the guard count items: a number that is none would make each of them say so. */
+const countOf = (items: number): number => {
+  if (Number.isSafeInteger(items) && items >= 0) return items;
+  throw new CommitRefusedError(`items is ${items}, and must be a whole number of at least 0`);
 };
 
 export const tickAt = (instant: number): Tick => ({ id: new Date(instant).toISOString(), at: new Date(instant) });
