@@ -80,7 +80,11 @@ export interface Watch {
   readonly failures: readonly SilentFailure[];
 }
 
-const current = new AsyncLocalStorage<Watch>();
+/** One for the process: bundling can load this module twice, once beside the job and once beside its client. */
+const shared = globalThis as { [key: symbol]: AsyncLocalStorage<Watch> | undefined };
+const place = Symbol.for("cronfence.watch");
+const current: AsyncLocalStorage<Watch> = shared[place] ?? new AsyncLocalStorage();
+shared[place] = current;
 
 export const newWatch = (): Watch => {
   /** By call and code; entries of batch calls are kept, so that one that goes through later can be taken out. */
