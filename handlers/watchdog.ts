@@ -6,10 +6,13 @@
  */
 import { lambdaHandler, startByInvoking } from "cronfence/lambda";
 import { watchdog } from "cronfence/watchdog";
+import { job as dailyReport } from "./daily-report.ts";
 import { job as expireCarts } from "./expire-carts.ts";
+import { job as purgeSessions } from "./purge-sessions.ts";
+import { job as syncOrders } from "./sync-orders.ts";
 
 /** Every job with a handler here: one that is missing isn't watched. */
-export const jobs = [expireCarts];
+export const jobs = [dailyReport, expireCarts, purgeSessions, syncOrders];
 
 const { AWS_LAMBDA_FUNCTION_NAME, CRONFENCE_FUNCTION_NAME } = process.env;
 
