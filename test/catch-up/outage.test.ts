@@ -155,6 +155,31 @@ describe("what a run passes over", () => {
   });
 });
 
+describe("a run that is out of time before ticks that it would have passed over", () => {
+  it("leaves them to the next run, and to its record", async () => {
+    let queued: RunReport | undefined;
+    const scene = await sceneOf(engine, everyFive, noon, {
+      catchUp: "none",
+      work: async (tick) => {
+        // 12:25 comes while there is no time left to go round for it, so it stays queued.
+        if (tick === at(5)) queued = await runJob(scene.job, { kind: "schedule", tick: at(25) }, scene.deps);
+        if (tick !== at(25)) scene.clock.advance(29_950);
+        return undefined;
+      },
+    });
+    expect((await scene.deliver(at(5))).outcome).toBe("capped");
+    expect(queued?.outcome).toBe("queued");
+    expect(await scene.deliver(at(10))).toMatchObject({ outcome: "capped", ticks: { through: iso(at(25)) } });
+    const beforeThem = (await scene.ledger())[1];
+    expect([beforeThem?.completed, beforeThem?.skipped]).toEqual([at(10), undefined]);
+    expect((await scene.deliver(at(25))).outcome).toBe("succeeded");
+    expect((await scene.ledger())[2]?.skipped).toEqual([
+      { from: at(15), through: at(20), count: 2, reason: "catchUp" },
+    ]);
+    expect(scene.started).toEqual([at(5), at(10), at(25)]);
+  });
+});
+
 describe("a tick that is queued behind a manual run", () => {
   it("brings with it all that was owed before it", async () => {
     const { deliver, clock, deps, done } = await sceneOf(engine, everyFive, noon);

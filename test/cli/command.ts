@@ -14,8 +14,6 @@ export interface Ended {
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const loader = import.meta.resolve("tsx");
-/** In a project elsewhere, tsx has no tsconfig of its own to find. */
-const tsconfig = fileURLToPath(new URL("../../tsconfig.json", import.meta.url));
 
 /** A project among the fixtures. */
 export const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
@@ -30,7 +28,6 @@ export const cronfence = (
     const own = {
       PATH: process.env.PATH,
       HOME: tmpdir(),
-      TSX_TSCONFIG_PATH: tsconfig,
       AWS_EC2_METADATA_DISABLED: "true",
       AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
       ...(process.env.DYNAMODB_ENDPOINT ? { DYNAMODB_ENDPOINT: process.env.DYNAMODB_ENDPOINT } : {}),
@@ -45,15 +42,14 @@ export const cronfence = (
   });
 
 const projects: string[] = [];
+afterAll(async () => {
+  for (const each of projects) await rm(each, { recursive: true, force: true });
+});
 
 /** A project of these files, in a folder of its own with no packages, gone after the tests. */
 export const projectOf = async (files: Readonly<Record<string, string>>): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "cronfence-project-"));
-  if (projects.push(folder) === 1) {
-    afterAll(async () => {
-      for (const each of projects) await rm(each, { recursive: true, force: true });
-    });
-  }
+  projects.push(folder);
   for (const [file, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, file)), { recursive: true });
     await writeFile(join(folder, file), text);

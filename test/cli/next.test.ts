@@ -40,8 +40,12 @@ describe("cronfence next", () => {
     expect(stdout).toContain("Wed 2026-07-01 02:30  Tue 2026-06-30 17:30  Wed 2026-07-01 00:30\n");
   });
 
-  it("puts removed ticks with one reason together", async () => {
-    const { stdout } = await next(good, "daily-report", "--from", "2026-04-02", "--count", "2");
+  it("puts removed ticks with one reason together, if no tick lies between them", async () => {
+    const { stdout } = await next(good, "daily-report", "--from", "2026-03-30", "--count", "6");
+    expect(stdout.match(/^.*stocktaking$/gm)).toEqual([
+      "Tue 2026-03-31 02:30  Tue 2026-03-31 00:30  left out: stocktaking",
+      "Mon 2026-04-06 02:30  Mon 2026-04-06 00:30  left out: stocktaking",
+    ]);
     expect(stdout).toMatch(/Fri 2026-04-03 02:30 .* 2 ticks from here are left out: 2026-04-03..2026-04-04\n/);
     expect(stdout).not.toContain("Sat 2026-04-04");
   });
@@ -88,6 +92,12 @@ describe("cronfence next", () => {
       removed: [],
     });
     expect(code).toBe(0);
+  });
+
+  it("begins with a tick that is due at the very instant that it is told", async () => {
+    const args = ["daily-report", "--from", "2026-03-28T02:30:00+01:00", "--count", "1", "--json"];
+    const { ticks } = JSON.parse((await next(good, ...args)).stdout) as { ticks: { tick: string }[] };
+    expect(ticks.map(({ tick }) => tick)).toEqual(["2026-03-28T01:30:00.000Z"]);
   });
 
   it("begins now where it isn't told", async () => {
