@@ -1,0 +1,69 @@
+/**
+ * `npm run bench`: what a run costs, in requests, write units and time, on the local engine. `--json` prints JSON only.
+ *
+ * Times are figures, and a machine that does other things shifts them; the status says nothing about them. Counts are the
+ * same everywhere: the status is 1 if one misses its goal.
+ */
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import Table from "cli-table3";
+import { measureContention } from "./contention.ts";
+import { measureCounts } from "./counts.ts";
+import { stopMetering } from "./metered-client.ts";
+import { benchRehearse } from "./rehearse.ts";
+import { type Goal, isFault, isMet, type Row, row } from "./row.ts";
+import { openScene } from "./scene.ts";
+import { benchSchedule } from "./schedule.ts";
+import { measureTimes } from "./times.ts";
+
+// Node 20 works; the SDK's warning about it isn't a result.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
+
+const { values } = parseArgs({ options: { json: { type: "boolean", default: false } } });
+
+const measureAll = async (): Promise<Row[]> => {
+  const scene = await openScene();
+  try {
+    const counts = [...(await measureCounts(scene)), ...(await measureContention(scene))];
+    stopMetering();
+    return [...counts, ...(await measureTimes(scene)), ...(await measureSchedules()), ...(await measureRehearsal())];
+  } finally {
+    await scene.stop();
+  }
+};
+
+const measureSchedules = async (): Promise<Row[]> =>
+  (await benchSchedule()).map(({ name, value, unit, goal }) =>
+    row(name, value, unit, goal === undefined ? undefined : { atLeast: goal }),
+  );
+
+const measureRehearsal = async (): Promise<Row[]> =>
+  (await benchRehearse()).map(({ name, value, unit, goal }) =>
+    row(name, value, unit, goal === undefined ? undefined : { atMost: goal }),
+  );
+
+const rounded = (value: number): string =>
+  value.toLocaleString("en", Number.isInteger(value) ? {} : { maximumSignificantDigits: 3 });
+
+const shown = (goal: Goal): string => {
+  if ("exactly" in goal) return `= ${rounded(goal.exactly)}`;
+  return "atMost" in goal ? `≤ ${rounded(goal.atMost)}` : `≥ ${rounded(goal.atLeast)}`;
+};
+
+const rows = await measureAll();
+if (!values.json) {
+  const table = new Table({
+    head: ["figure", "value", "unit", "goal", ""],
+    style: { head: [], border: [] },
+    colAligns: ["left", "right"],
+    chars: { mid: "", "left-mid": "", "mid-mid": "", "right-mid": "" },
+  });
+  for (const each of rows) {
+    const { name, value, unit, goal } = each;
+    table.push([name, rounded(value), unit, ...(goal ? [shown(goal), isMet(each) ? "met" : "missed"] : ["", ""])]);
+  }
+  console.log(table.toString());
+}
+const figures = rows.map((each) => ({ ...each, ...(each.goal === undefined ? {} : { met: isMet(each) }) }));
+console.log(JSON.stringify({ node: process.version, cores: availableParallelism(), figures }));
+if (rows.some(isFault)) process.exitCode = 1;

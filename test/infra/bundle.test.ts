@@ -1,0 +1,69 @@
+/** The bundled handler on plain node, with nothing beside it: as Lambda loads it, against the local engine. */
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { marshall } from "@aws-sdk/util-dynamodb";
+import { createTable, dumpTable } from "cronfence/testing";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { cartExpiring, local } from "../../handlers/expire-carts.ts";
+import { bundleHandler } from "../../infra/bundle.ts";
+import { controlTable, useEngine } from "../fixture.ts";
+
+const engine = useEngine();
+const handler = fileURLToPath(new URL("../../handlers/expire-carts.ts", import.meta.url));
+let folder = "";
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "cronfence-bundle-"));
+  await bundleHandler(handler, folder);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Loads the bundle, calls its handler once with an event, and prints the report. */
+const invoke = async (event: object) => {
+  const script = `const { handler } = await import("./index.mjs");
+    console.log(JSON.stringify(await handler(${JSON.stringify(event)}, { awsRequestId: "request-1" })));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], {
+    cwd: folder,
+    env: {
+      AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
+      AWS_REGION: "local",
+      AWS_ACCESS_KEY_ID: "local",
+      AWS_SECRET_ACCESS_KEY: "local",
+      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+      CRONFENCE_TABLE: controlTable,
+      CRONFENCE_LOG_LEVEL: "silent",
+    },
+  });
+  return JSON.parse(stdout);
+};
+
+it("a bundled handler does its job without node_modules, and a second delivery of the tick finds it done", async () => {
+  for (const table of local.tables) await createTable(engine.client, table);
+  const expired = Array.from({ length: 3 }, (_, i) =>
+    cartExpiring(Date.parse("2026-01-01T00:00:00Z") + i, `cart-${i}`),
+  );
+  for (const cart of expired) {
+    await engine.client.send(new PutItemCommand({ TableName: "carts", Item: marshall(cart) }));
+  }
+  const event = { job: "expire-carts", scheduledTime: "2026-01-01T00:05:00Z", attempt: "1" };
+  expect(await invoke(event)).toMatchObject({ outcome: "succeeded", items: 3 });
+  expect(await invoke(event)).toMatchObject({ outcome: "duplicate" });
+  expect((await dumpTable(engine.client, "carts")).map(({ status }) => status)).toEqual([
+    "expired",
+    "expired",
+    "expired",
+  ]);
+  expect((await dumpTable(engine.client, "cart-audit")).map(({ times }) => times)).toEqual([1, 1, 1]);
+});
+
+it("a bundle is a folder of modules and their maps, and what was there before is gone", async () => {
+  await bundleHandler(handler, folder);
+  const files = await readdir(folder);
+  expect(files).toContain("index.mjs");
+  expect(files.filter((file) => !/\.mjs(\.map)?$/.test(file))).toEqual([]);
+});
