@@ -57,7 +57,7 @@ export const dependencyProblems = (manifest: Manifest, { atOnce, whenUsed, types
   const isOptional = (name: string) => manifest.peerDependenciesMeta?.[name]?.optional === true;
   const typesOf = (name: string) => `@types/${name.replace(/^@([^/]+)\//, "$1__")}`;
   const optionalPeers = peers.filter(isOptional);
-  const used = new Set([...atOnce, ...types, ...[...types].map(typesOf)]);
+  const used = new Set([...atOnce, ...whenUsed, ...types, ...[...types].map(typesOf)]);
   return [
     ...[...atOnce]
       .filter((name) => !dependencies.includes(name))
