@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { staleZone } from "../schedule/stale-zones.ts";
 import { jobsOption, jsonOption } from "./arguments.ts";
-import { print, printJson } from "./exit.ts";
+import { print, printJson, trace } from "./exit.ts";
 import type { FoundJob, FoundJobs } from "./load-jobs.ts";
 
 interface CheckOptions {
@@ -36,6 +36,7 @@ export const addCheck = (program: Command): void => {
 const check = async (options: CheckOptions): Promise<void> => {
   const { loadJobs } = await import("./load-jobs.ts");
   const found = await loadJobs(options.jobs);
+  for (const { error } of found.problems) trace(error);
   const findings = findingsIn(found);
   const errors = findings.filter(({ severity }) => severity === "error").length;
   const counts = { jobs: found.jobs.length, errors, warnings: findings.length - errors };

@@ -13,8 +13,9 @@ export const runProgram = async (program: Command): Promise<void> => {
     if (error.code !== "EPIPE") throw error;
     process.exit(0);
   });
+  isDebugging = () => program.opts().debug === true;
   const fail = (error: unknown): never => {
-    complain(error, program.opts().debug === true);
+    complain(error);
     process.exit(1);
   };
   process.on("uncaughtException", fail).on("unhandledRejection", fail);
@@ -24,7 +25,7 @@ export const runProgram = async (program: Command): Promise<void> => {
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
     else {
-      complain(error, program.opts().debug === true);
+      complain(error);
       process.exitCode = 1;
     }
   }
@@ -32,10 +33,17 @@ export const runProgram = async (program: Command): Promise<void> => {
   process.exit();
 };
 
+let isDebugging = (): boolean => false;
+
 /** Something is wrong, and the command goes on: it ends with status 1. */
 export const report = (problem: string): void => {
   process.stderr.write(`cronfence: ${problem}\n`);
   process.exitCode = 1;
+};
+
+/** Where an error came from, for who asks. */
+export const trace = (error: unknown): void => {
+  if (isDebugging() && error instanceof Error) process.stderr.write(`${error.stack}\n`);
 };
 
 /** Writes a line, or several, to standard output. */
@@ -45,9 +53,9 @@ export const print = (text: string): void => {
 
 export const printJson = (value: unknown): void => print(JSON.stringify(value, undefined, 2));
 
-const complain = (error: unknown, debug: boolean): void => {
-  const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };
-  process.stderr.write(`cronfence: ${message}\n${debug && stack !== undefined ? `${stack}\n` : ""}`);
+const complain = (error: unknown): void => {
+  process.stderr.write(`cronfence: ${error instanceof Error ? error.message : String(error)}\n`);
+  trace(error);
 };
 
 /** Wrong usage is thrown, by all commands, instead of ending the process. */

@@ -179,6 +179,10 @@ describe("a module that can't be loaded", () => {
     expect(plain).toEqual({ code: 1, stdout: "", stderr: "cronfence: later\n" });
     const traced = await jobs(cwd, "--debug");
     expect(traced.stderr).toMatch(/^cronfence: later\nError: later\n +at .*handlers\/slow\.ts:4:/);
+    const throwing = await projectOf({ "handlers/at-once.ts": '\nthrow new Error("at once");\n' });
+    const at = /Error: at once\n +at .*handlers\/at-once\.ts:2:/;
+    expect((await jobs(throwing, "--debug")).stderr).toMatch(at);
+    expect((await cronfence(throwing, ["check", "--debug"])).stderr).toMatch(at);
   });
 
   it("is as bad as a name that is used twice", async () => {
