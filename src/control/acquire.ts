@@ -44,12 +44,13 @@ export const acquire = async (
       await clearPredecessors(connection, state, budget);
       continue;
     }
-    // Nothing but conflicts: the holder is in mid-commit.
+    // Nothing but conflicts: the holder is in mid-commit; or it is us, by a request that the network repeated.
     if (settled.kind === "spent" && !settled.doubt && isConflict(settled.error)) {
       const state = await readControl(connection, request.job, {
         ...budget,
         until: budget.until + connection.requestTimeoutMs,
       });
+      if (state?.owner === request.owner) return acquired(request, state);
       if (state?.owner !== undefined) return { kind: "held", state };
     }
     throw unanswered(connection, request.job, "acquire", settled as { doubt: boolean; error: unknown });

@@ -158,6 +158,16 @@ describe("an acquisition in the way of the holder's commit", () => {
     expect(await scene.through(dynamo.faulty, 1_000).acquire()).toEqual({ kind: "held", state });
   });
 
+  it("isn't called held by another where the network repeated it and it was granted", async () => {
+    const scene = openScene(dynamo.store);
+    await scene.finish(await scene.grant());
+    const rule = dynamo.fixture.proxy.when("UpdateItem", { conflict: true });
+    const before = async () => expect(await dynamo.fixture.proxy.replay(await rule.hit)).toMatchObject({ status: 200 });
+    dynamo.fixture.proxy.next("GetItem", { before });
+    const { lease } = await scene.through(dynamo.faulty, 1_000).grant();
+    expect(await scene.read()).toMatchObject({ owner: lease.owner, fence: lease.fence });
+  });
+
   it("isn't called held where nobody holds the lease", async () => {
     const scene = openScene(dynamo.store);
     await scene.finish(await scene.grant());
