@@ -1,5 +1,6 @@
 /** What people write on the command line, read strictly: anything that could be meant in two ways is refused. */
 import { InvalidArgumentError, Option } from "commander";
+import { milliseconds } from "../duration.ts";
 import type { InvalidOptionsError } from "../errors.ts";
 import { canonicalZone } from "../schedule/zone-names.ts";
 
@@ -42,6 +43,13 @@ export const wholeNumber =
     if (/^\d+$/.test(text) && value >= least && value <= most) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
   };
+
+/** "24h", "30m"; in milliseconds. A bare number could be of anything, and is refused. */
+export const duration = (text: string): number => {
+  const value = /^\d+(\.\d+)?$/.test(text) ? undefined : milliseconds(text);
+  if (value !== undefined) return value;
+  throw new InvalidArgumentError("It must be a duration, such as 24h or 30m.");
+};
 
 /** "5%" or "0.05". */
 export const share = (text: string): number => {

@@ -1,11 +1,16 @@
 #!/usr/bin/env node
 /** The `cronfence` command: a list of commands, each in a file of its own that loads what it needs when it is used. */
 import { Command } from "commander";
+import { addApprove } from "./approve.ts";
 import { addCheck } from "./check.ts";
+import { addDrop } from "./drop.ts";
 import { runProgram } from "./exit.ts";
 import { addJobs } from "./jobs.ts";
 import { addNext } from "./next.ts";
+import { addParked } from "./parked.ts";
 import { addRehearse } from "./rehearse.ts";
+import { addRelease } from "./release.ts";
+import { addRetry } from "./retry.ts";
 import { addTable } from "./table.ts";
 
 const program = new Command("cronfence")
@@ -17,6 +22,18 @@ const program = new Command("cronfence")
     "\nExit status: 0 if all is well, 1 for a problem that was found or an error, 2 for wrong usage.",
   );
 
-for (const add of [addJobs, addNext, addCheck, addRehearse, addTable]) add(program);
+for (const add of [
+  addJobs,
+  addNext,
+  addCheck,
+  addRehearse,
+  addParked,
+  addRetry,
+  addDrop,
+  addApprove,
+  addRelease,
+  addTable,
+])
+  add(program);
 
 await runProgram(program);

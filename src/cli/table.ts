@@ -1,10 +1,12 @@
 /** `cronfence table`. */
 import type { Command } from "commander";
+import { addTableOptions } from "./control-table.ts";
 
 export const addTable = (program: Command): void => {
-  program
+  const table = program
     .command("table")
-    .description("the control table, which holds every job's lease, watermark and runs")
+    .description("the control table, which holds every job's lease, watermark and runs");
+  table
     .command("create")
     .description("creates the control table, if there is none")
     .option("--table <name>", "its name (default: the environment's CRONFENCE_TABLE, or else cronfence)")
@@ -15,4 +17,14 @@ export const addTable = (program: Command): void => {
     .option("--job <name...>", "makes these jobs known: ticks before now aren't owed")
     .addHelpText("after", "\nExample:\n  npx cronfence table create --table jobs --job expire-carts")
     .action(async (options) => (await import("./create-table.ts")).createTable(options));
+  addTableOptions(
+    table
+      .command("restored")
+      .description(
+        "puts a table right that was restored from a backup: fences out every run, before any schedule is enabled again",
+      )
+      .option("--yes", "doesn't ask"),
+  )
+    .addHelpText("after", "\nExample:\n  npx cronfence table restored --table jobs")
+    .action(async (options) => (await import("./restored-table.ts")).markTableRestored(options));
 };
