@@ -2,6 +2,7 @@
  * `cronfence`: define jobs and run them. Withheld on purpose: the expressions and attributes of the control table, which
  * only src/control knows, and the live run behind a `Run`.
  */
+export type { Alert, AlertOptions } from "./alert.ts";
 export type { LeaseSpec, OverlapPolicy, RunDeps } from "./attempt.ts";
 export { type Clock, systemClock } from "./clock.ts";
 export type {
@@ -16,6 +17,7 @@ export type {
   ControlStore,
   Finish,
   FinishResult,
+  Healed,
   Lease,
   OnceState,
   ParkedItem,
@@ -59,8 +61,14 @@ export {
 } from "./errors.ts";
 export { defineJob, type Job, type JobOptions, type Limit, type TickResult, type Work } from "./job.ts";
 export type { Json } from "./json.ts";
+export { type CloudWatchOptions, cloudWatchSink } from "./observe/cloudwatch.ts";
+export { type EmfOptions, emfSink } from "./observe/emf.ts";
 export type { Logger } from "./observe/log.ts";
+export type { MetricName, MetricSet, MetricsKind, MetricsSink } from "./observe/metrics.ts";
 export { isScheduledRun, type ObservedOptions, observed, type SilentFailure } from "./observe/observed.ts";
+export type { EndedRun, RunObserver, StartedRun } from "./observe/observers.ts";
+export type { PingUrls } from "./observe/ping.ts";
+export { runMetrics } from "./observe/run-metrics.ts";
 export type { OnUnknown } from "./on-unknown.ts";
 export type { Effect } from "./once.ts";
 export type { AttemptOutcome, Outcome, RunOutcome } from "./outcome.ts";

@@ -92,7 +92,7 @@ export const metricDefinitions = {
 
 export type MetricName = keyof typeof metricDefinitions;
 
-export type MetricValues = Readonly<Partial<Record<MetricName, number | readonly number[]>>>;
+type MetricValues = Readonly<Partial<Record<MetricName, number | readonly number[]>>>;
 
 /** Values of one job, measured at one instant. */
 export interface MetricSet {

@@ -84,7 +84,7 @@ const urlFor = (template: string, { run, job, tick }: StartedRun): URL => {
 };
 
 /** A ping that didn't arrive, as far as is known. */
-export class PingError extends CronfenceError {
+class PingError extends CronfenceError {
   override readonly name = "PingError";
 
   constructor(kind: PingKind, host: string, problem: string, options?: ErrorOptions) {

@@ -48,7 +48,7 @@ export const dutyOf = (job: WatchedJob, done: Done, healsEveryMs: number | undef
 };
 
 /** Everything up to here is done, or was never owed. */
-export const doneThrough = ({ catchUp }: WatchedJob, { tick, since }: Done): number =>
+const doneThrough = ({ catchUp }: WatchedJob, { tick, since }: Done): number =>
   Math.max(tick ?? since, (catchUp.startAt ?? Number.NEGATIVE_INFINITY) - 1);
 
 /** How long after a tick it must be done. */
@@ -80,7 +80,7 @@ const firstStart = (
 };
 
 /** Whether EventBridge Scheduler starts this tick; see `eventBridgeTicks`. Only after a change of clocks may it not. */
-export const isDelivered = (schedule: Schedule, tick: number): boolean => {
+const isDelivered = (schedule: Schedule, tick: number): boolean => {
   const changes = schedule.kind === "rate" ? [] : [...zoneNamed(schedule.zone).changes(tick - changeLimitMs, tick)];
   if (changes.length === 0) return true;
   return firstOf(deliveriesOf(schedule).between(tick - 1, tick)) !== undefined;

@@ -10,6 +10,7 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../clock.ts";
 import type { Budget, ControlState, ControlStore } from "../control/control-store.ts";
+import { mostKeys } from "../control/watch.ts";
 import { hasCode } from "../errors.ts";
 import type { Logger } from "../observe/log.ts";
 import type { MetricSet, MetricsSink } from "../observe/metrics.ts";
@@ -216,16 +217,13 @@ async function* batchesOf(
     }
     seen.add(job.name);
     batch.push(job);
-    if (batch.length === batchSize) {
+    if (batch.length === mostKeys) {
       yield batch;
       batch = [];
     }
   }
   if (batch.length > 0) yield batch;
 }
-
-/** https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html */
-const batchSize = 100;
 
 const load = async (entry: WatchedEntry): Promise<WatchedJob> => {
   const job = typeof entry === "function" ? await entry() : entry;

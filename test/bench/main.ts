@@ -15,6 +15,7 @@ import { type Goal, isFault, isMet, type Row, row } from "./row.ts";
 import { openScene } from "./scene.ts";
 import { benchSchedule } from "./schedule.ts";
 import { measureTimes } from "./times.ts";
+import { measureWatchdog } from "./watchdog.ts";
 
 // Node 20 works; the SDK's warning about it isn't a result.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
@@ -26,7 +27,13 @@ const measureAll = async (): Promise<Row[]> => {
   try {
     const counts = [...(await measureCounts(scene)), ...(await measureContention(scene))];
     stopMetering();
-    return [...counts, ...(await measureTimes(scene)), ...(await measureSchedules()), ...(await measureRehearsal())];
+    return [
+      ...counts,
+      ...(await measureTimes(scene)),
+      ...(await measureWatchdog(scene)),
+      ...(await measureSchedules()),
+      ...(await measureRehearsal()),
+    ];
   } finally {
     await scene.stop();
   }

@@ -4,7 +4,7 @@ import { gunzipSync } from "node:zlib";
 import { CloudWatchClient } from "@aws-sdk/client-cloudwatch";
 import { localClientConfig } from "cronfence/testing";
 
-export interface Datum {
+interface Datum {
   readonly MetricName: string;
   readonly Dimensions: readonly { readonly Name: string; readonly Value: string }[];
   readonly Timestamp: number;

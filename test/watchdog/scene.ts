@@ -10,14 +10,14 @@ export const minute = 60_000;
 export const hour = 60 * minute;
 export const day = 24 * hour;
 
-export interface Collected extends MetricsSink {
+interface Collected extends MetricsSink {
   readonly sets: MetricSet[];
   readonly flushes: number;
   /** The last set of a job, as plain values. */
   of(job: string): MetricSet["values"] | undefined;
 }
 
-export const collectedMetrics = (): Collected => {
+const collectedMetrics = (): Collected => {
   const sets: MetricSet[] = [];
   let flushes = 0;
   return {
@@ -49,7 +49,7 @@ export interface Scene {
   watch(jobs: readonly WatchedEntry[] | WatchdogOptions["jobs"], more?: Partial<WatchdogOptions>): Promise<Watched>;
 }
 
-export interface Watched {
+interface Watched {
   readonly outcome: RunReport;
   readonly report: WatchReport | undefined;
 }
