@@ -12,7 +12,7 @@ import type { Turns } from "./turns.ts";
 export interface Heartbeat {
   /** Until when the lease lasts if it is renewed now; never earlier than it was promised before. */
   prolonged(): number;
-  /** The next beat comes a third of the lease's length from now. */
+  /** The lease was renewed: the next beat comes a third of its length from now. */
   arm(): void;
   cancel(): void;
 }
@@ -26,6 +26,7 @@ export const heartbeat = (
   queue: Turns,
 ): Heartbeat => {
   let leaseUntil = grantedUntil;
+  let renewals = 0;
   let cancel = () => {};
   const prolonged = () => {
     leaseUntil = Math.max(leaseUntil, clock.now() + spec.ttlMs);
@@ -33,13 +34,15 @@ export const heartbeat = (
   };
   const arm = () => {
     cancel();
+    renewals += 1;
     if (stopping.halted === undefined) cancel = clock.after(spec.ttlMs / 3, () => void beat());
   };
   const beat = async () => {
+    const seen = renewals;
     try {
       await queue.take(async () => {
-        const renewedMeanwhile = leaseUntil - clock.now() > (spec.ttlMs * 2) / 3;
-        if (stopping.halted !== undefined || renewedMeanwhile) return;
+        // A commit that it waited for may have renewed the lease, or have been rejected and renewed nothing.
+        if (stopping.halted !== undefined || renewals !== seen) return;
         const until = Math.min(deadline, clock.now() + spec.ttlMs / 3);
         await store.renew(lease, prolonged(), { clock, random: attempt.random, until });
       });

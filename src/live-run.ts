@@ -168,7 +168,8 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     standing = prev.length;
     approving = false;
     progress = advance(progress, batch);
-    beat.arm();
+    // A dry run's commits aren't sent, so they renew nothing.
+    if (!dryRun) beat.arm();
   };
 
   /** A commit that failed without anybody looking: the work isn't done. */
