@@ -3,7 +3,6 @@
  * the schedule would have made it. Needs `lambda:InvokeFunction` on the jobs' functions, and @aws-sdk/client-lambda beside
  * it (Lambda's Node.js runtimes bring it).
  */
-import type { LambdaClient } from "@aws-sdk/client-lambda";
 import { CronfenceError } from "../errors.ts";
 
 export interface StartByInvokingOptions {
@@ -12,8 +11,8 @@ export interface StartByInvokingOptions {
    * @default the environment's CRONFENCE_FUNCTION_NAME, such as "shop-jobs-prod-{job}"
    */
   readonly functionName?: string | ((job: string) => string);
-  /** @default a client for the environment's region and credentials */
-  readonly client?: LambdaClient;
+  /** A `LambdaClient`. @default one for the environment's region and credentials */
+  readonly client?: { send(command: never): Promise<unknown> };
 }
 
 /** It isn't known which function runs the job. */
@@ -45,7 +44,7 @@ export const startByInvoking = (options: StartByInvokingOptions = {}) => {
         FunctionName: typeof named === "function" ? named(job) : named.replaceAll("{job}", job),
         InvocationType: "Event",
         Payload: JSON.stringify({ job, scheduledTime: new Date(tick).toISOString() }),
-      }),
+      }) as never,
     );
   };
 };
