@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 
-export interface StubRequest {
+interface StubRequest {
   /** Such as "SendMessageBatch"; for S3 the method and path with its query. */
   readonly operation: string;
   readonly body: string;
