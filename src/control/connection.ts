@@ -40,9 +40,23 @@ export interface Connection {
   readonly knownKeys: KnownKeys;
 }
 
+/** Clients that are known to have a region. */
+const regioned = new WeakSet<DynamoDBClient>();
+
+/** Without a region the SDK fails before it sends, by an error that can't be told from a lost reply. So it is asked first. */
+const requireRegion = async (client: DynamoDBClient): Promise<void> => {
+  try {
+    await client.config.region();
+  } catch (cause) {
+    throw Object.assign(new Error("no AWS region is set; set AWS_REGION", { cause }), { name: "RegionMissingError" });
+  }
+  regioned.add(client);
+};
+
 /** Sends one request; its answer, or whatever the SDK throws, within the request timeout. */
 export const sendOnce = async <T>(connection: Connection, command: Command): Promise<T> => {
   const { client, requestTimeoutMs } = connection;
+  if (!regioned.has(client)) await requireRegion(client);
   // Not AbortSignal.timeout, which goes on after the answer and then makes an error for every request.
   const limit = new AbortController();
   const timer = setTimeout(

@@ -140,7 +140,13 @@ export const translate = (error: unknown): Failure => {
 /** Only a 4xx says that nothing was applied: an error with any other status is an answer that couldn't be read. */
 const refusingStatus = (status: number): boolean => status >= 400 && status < 500 && status !== 408 && status !== 429;
 
-const unsentNames = new Set(["CredentialsProviderError", "TypeError", "RangeError", "SyntaxError"]);
+const unsentNames = new Set([
+  "CredentialsProviderError",
+  "RegionMissingError",
+  "TypeError",
+  "RangeError",
+  "SyntaxError",
+]);
 
 const readReason = (reason: CancellationReason): Reason => ({
   code: reason.Code ?? "None",
