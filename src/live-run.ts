@@ -22,7 +22,7 @@ import type {
   TickPart,
 } from "./control/control-store.ts";
 import { dryRunStore } from "./control/dry-run.ts";
-import { rememberOwners, tally } from "./control/tally.ts";
+import { commitsOf, rememberOwners, tally } from "./control/tally.ts";
 import { mostActionsWithFinish, noWrites } from "./control/writes.ts";
 import { CommitRefusedError, hasCode, type LeaseLostError, type WriteRejectedError } from "./errors.ts";
 import { heartbeat } from "./heartbeat.ts";
@@ -101,6 +101,8 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     ...(state.tick === undefined ? {} : { completed: state.tick }),
     ...(state.tickPart === undefined ? {} : { tickPart: state.tickPart }),
   };
+  /** Of the commits that are known to have been applied, those that aren't the work's only sealed the sequence. */
+  const counted = () => ({ seq, seals: seq - progress.commits });
   let slowestCommitMs = 0;
   /** An approval was needed, and hasn't been used up yet. */
   let approving = false;
@@ -142,7 +144,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
         lease,
         {
           ...batch,
-          seq,
+          ...counted(),
           leaseUntil: beat.prolonged(),
           items: progress.items + batch.items,
           ...(batch.tick === undefined ? {} : passedOver(batch.tick)),
@@ -200,7 +202,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     const end = last === undefined ? progress : advance(progress, last);
     const completed = dryRun ? state.tick : latest(end.completed, completes);
     return {
-      seq,
+      ...counted(),
       record: record(ending, at, { ...withoutTick(end), ...(completed === undefined ? {} : { completed }) }),
       writes: last?.writes ?? noWrites,
       prev: predecessors.unrecorded,
@@ -248,8 +250,10 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
           return { kind: "ended", ending: { ...ending, outcome }, record: { ...found, outcome } };
         }
         if (result.kind === "late_commit") {
-          seq = result.state.run?.seq ?? seq + 1;
-          if (doubted !== undefined) progress = advance(progress, doubted.batch);
+          const { run = { seq: seq + 1 } } = result.state;
+          // Or else it is the seal that was in doubt.
+          if (doubted !== undefined && commitsOf(run) > progress.commits) progress = advance(progress, doubted.batch);
+          seq = run.seq;
           doubted = undefined;
           continue;
         }

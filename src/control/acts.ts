@@ -14,7 +14,7 @@ import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Act, Approval, Budget, ControlState, Paused, RunEntry } from "./control-store.ts";
 import { actKey, controlKey, encodeWatermark, namesIn, readState, valuesOf, writeRecord } from "./items.ts";
 import { isOnRecord, readControl } from "./read.ts";
-import { rememberOwners } from "./tally.ts";
+import { commitsOf, rememberOwners } from "./tally.ts";
 
 export const pauseJob = async (connection: Connection, job: string, paused: Paused, budget: Budget): Promise<void> => {
   if ((await readControl(connection, job, budget)) === undefined) await create(connection, job, paused.at, budget);
@@ -142,7 +142,7 @@ const cancelCommand = (
             outcome: "cancelled",
             endedAt: at,
             items: run.items ?? 0,
-            commits: run.seq,
+            commits: commitsOf(run),
             reason: `${act.by}: ${act.why}`,
           }),
           ConditionExpression: "attribute_not_exists(pk)",
@@ -153,7 +153,7 @@ const cancelCommand = (
   });
 };
 
-const withoutSeq = ({ seq, tick, token, ...run }: RunEntry) => ({
+const withoutSeq = ({ seq, seals, tick, token, ...run }: RunEntry) => ({
   ...run,
   ...(tick === undefined ? {} : { ticks: { from: tick, through: tick, count: 1 } }),
 });

@@ -18,6 +18,7 @@ import type { Budget, Commit, CommitResult, ControlState, Lease } from "./contro
 import { controlKey, encodeWatermark, namesIn, readState, valuesOf } from "./items.ts";
 import { readRun } from "./read.ts";
 import type { Reason } from "./send.ts";
+import { commitsOf } from "./tally.ts";
 import { noWrites, type PreparedWrites, sameItemRefusal, tableName } from "./writes.ts";
 
 /**
@@ -48,7 +49,7 @@ export const commit = async (
     if (control?.code === "ConditionalCheckFailed") {
       const state = control.item && readState(lease.job, control.item);
       if (state !== undefined && holds(state, lease) && state.run?.token === token) return applied;
-      throw new LeaseLostError(lease, await fateOf(connection, lease, commit.seq, state, settled.doubt, budget), {
+      throw new LeaseLostError(lease, await fateOf(connection, lease, commit, state, settled.doubt, budget), {
         cause: settled.error,
       });
     }
@@ -67,12 +68,14 @@ export const commit = async (
 const seal = async (
   connection: Connection,
   lease: Lease,
-  { seq, leaseUntil }: Commit,
+  commit: Commit,
   doubted: string,
   budget: Budget,
 ): Promise<boolean> => {
   const token = newNonce();
-  const command = commitCommand(connection, lease, { seq, leaseUntil, writes: noWrites }, token);
+  const { seq, leaseUntil, seals = 0 } = commit;
+  const sealed = { seq, leaseUntil, writes: noWrites, sealed: seals + 1 };
+  const command = commitCommand(connection, lease, sealed, token);
   const settled = await sendUntilKnown(connection, command, budget);
   if (settled.kind === "done") return true;
   if (settled.kind === "cancelled" && settled.reasons[0]?.code === "ConditionalCheckFailed") {
@@ -82,7 +85,7 @@ const seal = async (
       if (state.run?.token === token) return true;
       if (state.run?.token === doubted) return false;
     }
-    throw new LeaseLostError(lease, await fateOf(connection, lease, seq, state, true, budget), {
+    throw new LeaseLostError(lease, await fateOf(connection, lease, commit, state, true, budget), {
       cause: settled.error,
     });
   }
@@ -95,12 +98,13 @@ const seal = async (
 const commitCommand = (
   connection: Connection,
   lease: Lease,
-  // Without `items` the count stays: a seal commits none.
-  commit: Omit<Commit, "items"> & Partial<Commit>,
+  // Without `items` the count stays: a seal commits none, and is counted as one.
+  commit: Omit<Commit, "items"> & Partial<Commit> & { readonly sealed?: number },
   token: string,
 ): TransactWriteItemsCommand => {
   const sets = ["#run[0].#seq = :next", "#run[0].#token = :token", "#run[0].#fence = :fence", "#leaseUntil = :until"];
   if (commit.items !== undefined) sets.push("#run[0].#items = :items");
+  if (commit.sealed !== undefined) sets.push("#run[0].#seals = :sealed");
   if (commit.watermark !== undefined) sets.push("#watermark = :watermark");
   if (commit.tick !== undefined) sets.push("#tick = :tick", "#run[0].#completed = :tick");
   if (commit.skipped !== undefined) sets.push("#run[0].#skipped = :skipped");
@@ -133,6 +137,7 @@ const commitCommand = (
             ":next": commit.seq + 1,
             ":token": token,
             ":items": commit.items,
+            ":sealed": commit.sealed,
             ":until": commit.leaseUntil,
             ":watermark": encodeWatermark(commit.watermark),
             ":tick": commit.tick,
@@ -160,16 +165,16 @@ export const holds = (state: ControlState, lease: Lease): boolean =>
 export const fateOf = async (
   connection: Connection,
   lease: Lease,
-  seq: number,
+  known: Pick<Commit, "seq" | "seals">,
   state: ControlState | undefined,
   doubt: boolean,
   budget: Budget,
 ): Promise<LeaseLostError["lastCommit"]> => {
   const entry = state?.prev.find(({ owner }) => owner === lease.owner);
-  if (entry !== undefined) return entry.seq > seq ? "applied" : "not applied";
+  if (entry !== undefined) return commitsOf(entry) > commitsOf(known) ? "applied" : "not applied";
   try {
     const record = await readRun(connection, lease.job, lease.run, budget);
-    if (record?.owner === lease.owner) return record.commits > seq ? "applied" : "not applied";
+    if (record?.owner === lease.owner) return record.commits > commitsOf(known) ? "applied" : "not applied";
   } catch {
     // What isn't known then is said to be unknown.
   }

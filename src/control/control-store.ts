@@ -38,8 +38,10 @@ export interface RunEntry {
   /** The platform's id of the invocation, the same on its retries. */
   readonly requestId?: string;
   readonly version?: string;
-  /** Commits so far. */
+  /** Commits so far, seals among them. */
   readonly seq: number;
+  /** How many of these wrote nothing, and only took the place of a commit in doubt. */
+  readonly seals?: number;
   /** Items committed so far. */
   readonly items?: number;
   /** Known from the first commit on. */
@@ -149,7 +151,7 @@ export interface AcquireRequest {
   readonly job: string;
   /** A nonce, new per acquisition and the same on all its tries. */
   readonly owner: string;
-  readonly run: Omit<RunEntry, "seq" | "owner" | "items" | "fence" | "token" | "completed" | "skipped">;
+  readonly run: Omit<RunEntry, "seq" | "seals" | "owner" | "items" | "fence" | "token" | "completed" | "skipped">;
   /** The same on all tries of one acquisition. */
   readonly now: number;
   readonly ttlMs: number;
@@ -171,6 +173,11 @@ export type AcquireResult =
 export interface Commit {
   /** Commits of this run that are known to have been applied. */
   readonly seq: number;
+  /**
+   * How many of these were seals.
+   * @default 0
+   */
+  readonly seals?: number;
   readonly leaseUntil: number;
   readonly writes: PreparedWrites;
   readonly watermark?: Json;
@@ -202,6 +209,11 @@ export interface CommitResult {
 /** What a run leaves behind: its record, and how the control item counts it. */
 export interface Finish {
   readonly seq: number;
+  /**
+   * How many of these commits were seals.
+   * @default 0
+   */
+  readonly seals?: number;
   readonly record: RunRecord;
   readonly writes: PreparedWrites;
   readonly watermark?: Json;

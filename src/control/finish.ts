@@ -132,16 +132,20 @@ export const finishActions = 2;
 const whatIsOnRecord = async (
   connection: Connection,
   lease: Lease,
-  { seq, record: asked }: Finish,
+  finish: Finish,
   state: ControlState | undefined,
   budget: Budget,
 ): Promise<FinishResult> => {
   const record = await readRun(connection, lease.job, lease.run, budget);
   if (record?.owner === lease.owner && record.outcome !== "crashed" && record.outcome !== "lease_lost") {
     const { outcome, commits } = record;
-    return { kind: "finished", outcome, ...(outcome === asked.outcome && commits === asked.commits ? {} : { record }) };
+    return {
+      kind: "finished",
+      outcome,
+      ...(outcome === finish.record.outcome && commits === finish.record.commits ? {} : { record }),
+    };
   }
   // A commit that was in doubt may have been applied before the lease was lost.
-  const beyond = (await fateOf(connection, lease, seq, state, true, budget)) === "applied";
+  const beyond = (await fateOf(connection, lease, finish, state, true, budget)) === "applied";
   throw new LeaseLostError(lease, beyond ? "applied" : "none");
 };

@@ -13,7 +13,7 @@ import { PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Budget, ControlState, RunEntry, RunRecord } from "./control-store.ts";
 import { controlKey, namesIn, readRecord, valuesOf, writeRecord } from "./items.ts";
-import { rememberOwners } from "./tally.ts";
+import { commitsOf, rememberOwners } from "./tally.ts";
 
 /** Records `entries` as crashed; those whose record is known to exist now are returned, the others are tried by a later run. */
 export const recordCrashed = async (
@@ -47,7 +47,7 @@ const crashedRecord = (job: string, entry: RunEntry, at: number): RunRecord => (
   startedAt: entry.startedAt,
   endedAt: at,
   items: entry.items ?? 0,
-  commits: entry.seq,
+  commits: commitsOf(entry),
   ...(entry.fence === undefined ? {} : { fence: entry.fence }),
   ...(entry.requestId === undefined ? {} : { requestId: entry.requestId }),
   ...(entry.version === undefined ? {} : { version: entry.version }),

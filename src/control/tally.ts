@@ -1,6 +1,6 @@
 /** How runs are counted on the control item: failures in a row, recent runs, and owners that must not be granted again. */
 import { type RunOutcome, traitsOf } from "../outcome.ts";
-import type { ControlState, Finish } from "./control-store.ts";
+import type { ControlState, Finish, RunEntry } from "./control-store.ts";
 
 type Tally = Pick<
   Finish,
@@ -55,6 +55,9 @@ export const tally = (
 /** Failed ticks, or unfinished runs less the one that is going, whichever is more: retries of one tick count once. */
 export const failuresInARow = (state: ControlState): number =>
   Math.max(state.failedTicks, state.unfinished - (state.owner === undefined ? 0 : 1));
+
+/** How many commits of an unfinished run are in the tables. */
+export const commitsOf = ({ seq, seals = 0 }: Pick<RunEntry, "seq" | "seals">): number => seq - seals;
 
 /** The last owners, `added` ones newest: a late repeated acquire of one of them isn't granted. */
 export const rememberOwners = (state: ControlState, added: readonly string[]): readonly string[] =>
