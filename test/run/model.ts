@@ -224,7 +224,7 @@ export const checkReport = (actor: Account, report: RunReport, { control }: Seen
   const became = report.run !== undefined;
   rule(
     "a run that was granted the lease isn't told otherwise",
-    became || control.owner !== actor.owner,
+    became || actor.orphaned || control.owner !== actor.owner,
     report.outcome,
   );
   rule("a report names the fence of its run", !became || report.fence === actor.fence, [report.fence, actor.fence]);
@@ -295,8 +295,7 @@ const checkRecord = (attempt: Account, record: RunRecord, log: readonly Entry[])
   const seen = { name: attempt.name, record: record.outcome, report: report?.outcome };
   rule("a cancelled run is on record as cancelled", attempt.cancelled === (record.outcome === "cancelled"), seen);
   rule("a record names its fence", record.fence === undefined || record.fence === attempt.fence, seen);
-  const byOther = record.outcome === "crashed" || record.outcome === "cancelled";
-  const commits = byOther ? attempt.commits : attempt.commits - attempt.seals + (attempt.lastBatch ? 1 : 0);
+  const commits = attempt.commits - attempt.seals + (attempt.lastBatch ? 1 : 0);
   rule("a record counts the commits that are in the tables", record.commits === commits, {
     ...seen,
     commits,

@@ -119,7 +119,9 @@ const playOut = async (
   let gates: Gate[] = [];
   let timers: Timer[] = [];
   /** Writes of the past that a network may repeat, and of these the ones that never arrived. */
-  const sent: { readonly actor: Actor; readonly request: WireRequest }[] = [];
+  let sent: { readonly actor: Actor; readonly request: WireRequest }[] = [];
+  /** Their senders have an answer, and don't wait for another. */
+  const answered = new Set<WireRequest>();
   const deliveries = [...plan.deliveries];
   let failure: unknown;
 
@@ -169,7 +171,7 @@ const playOut = async (
     if (reply.statusCode === 200 && !reads.has(request.operation)) {
       const before = seen;
       seen = await look();
-      checkStep(world, actor.account, before, seen, accounts());
+      checkStep(world, actor.account, before, seen, accounts(), answered.has(request));
     }
     return reply;
   };
@@ -182,6 +184,7 @@ const playOut = async (
   const answer = async (gate: Gate) => {
     await arrive(gate);
     leave(gate);
+    answered.add(gate.request);
     gate.resolve(gate.reply as WireReply);
     await quiet();
   };
@@ -287,6 +290,7 @@ const playOut = async (
       tick: tickAt(tick),
       commits: 0,
       seals: 0,
+      orphaned: false,
       lastBatch: false,
       leftWork: false,
       told: new Map(),
@@ -386,7 +390,10 @@ const playOut = async (
         gates.filter((each) => awake(each) && each.reply === undefined),
         choice,
       );
-      await (gate === undefined ? go(choice) : breakOff(gate, conflictWith(gate.request)));
+      if (gate === undefined) return go(choice);
+      // The service has had it, and has answered that it did nothing.
+      sent = sent.filter(({ request }) => request !== gate.request);
+      return breakOff(gate, conflictWith(gate.request));
     },
     repeat: async (choice) => {
       const known = sent.filter(({ request }) => gates.every((gate) => gate.request !== request));

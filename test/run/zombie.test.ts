@@ -563,6 +563,66 @@ describe("a commit whose outcome is unknown", () => {
     }
   });
 
+  describe("that DynamoDB then rejects", () => {
+    /** Rejected, and the first answer is lost: an empty commit must take its place, or it could still be applied later. */
+    const rejectedInDoubt = async (run: Run<number>) =>
+      run.commit([put(run.job, "first"), impossible(`${run.job} nothing`)]).catch((error) => {
+        if (error.code !== "WRITE_REJECTED") throw error;
+      });
+
+    it("isn't counted, nor is the empty commit that took its place: not even by a successor, when the run dies", async () => {
+      const name = freshName();
+      const clock = clockAt(tick);
+      const commits: WireRequest[] = [];
+      const machine: Machine = machineOn(engine.endpoint, clock, async (request) => {
+        const reply = await request.apply();
+        if (isCommit(request)) commits.push(request);
+        if (commits.length === 1 && isCommit(request)) throw brokenConnection();
+        return reply;
+      });
+      const working = point();
+      void start(
+        machine,
+        jobNamed(name, async (run) => {
+          await rejectedInDoubt(run);
+          await run.commit([put(name, "second")], { watermark: 1, items: 5 });
+          await working.hold();
+        }),
+      );
+      await working.arrived;
+      // Lost, rejected, the empty one, and the second.
+      expect(commits.map(({ accepted }) => accepted)).toEqual([0, 0, 1, 1]);
+      machine.kill();
+      clock.advance(ttlMs + skewMs + 1);
+      const next = jobNamed(name, (run) => run.commit([put(name, "third")], { watermark: (run.watermark ?? 0) + 1 }));
+      expect(await start(machineOn(engine.endpoint, clock), next)).toMatchObject({ outcome: "succeeded" });
+      expect(await recordsOf(name)).toMatchObject([{ outcome: "crashed", commits: 1, items: 5 }, { commits: 1 }]);
+      expect(await row(name)).toMatchObject({ by: "third", times: 2 });
+    });
+
+    it("isn't counted when the empty commit's outcome is unknown, too, and turns up at the end", async () => {
+      const name = freshName();
+      const clock = clockAt(tick);
+      const bodies: string[] = [];
+      let empty: WireRequest | undefined;
+      const machine = machineOn(engine.endpoint, clock, async (request) => {
+        if (isFinish(request)) await empty?.apply();
+        if (!isCommit(request)) return request.apply();
+        if (!bodies.includes(request.body)) bodies.push(request.body);
+        if (bodies.length === 2) empty ??= request;
+        const reply = request === empty || bodies.length === 2 ? undefined : await request.apply();
+        const isFirstTry = bodies.length === 1 && machine.requests.filter(isCommit).length === 1;
+        if (reply === undefined || isFirstTry) throw brokenConnection();
+        return reply;
+      });
+      const report = await start(machine, jobNamed(name, rejectedInDoubt));
+      expect(empty?.accepted).toBeGreaterThan(0);
+      expect(report).toMatchObject({ outcome: "failed", commits: 0, items: 0, error: { code: "OUTCOME_UNKNOWN" } });
+      expect(await recordsOf(name)).toMatchObject([{ outcome: "failed", commits: 0, items: 0 }]);
+      expect(await row(name)).toBeUndefined();
+    });
+  });
+
   it("makes an attempt without a report when the end's outcome is unknown too, and a retry finds out", async () => {
     const name = freshName();
     const clock: SettableClock = clockAt(tick);
