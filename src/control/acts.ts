@@ -218,9 +218,7 @@ export const rewindJob = async (
   );
   if (settled.kind === "done") return;
   if (settled.kind === "cancelled") {
-    const now = settled.doubt ? await readControl(connection, job, budget) : undefined;
-    if (now?.fence === state.fence + 1 && encodeWatermark(now.watermark) === encodeWatermark(watermark ?? undefined))
-      return;
+    if (settled.doubt && (await isOnRecord(connection, actKey(job, at, actId), budget))) return;
     throw held("that started meanwhile");
   }
   throw unanswered(connection, job, "rewind", settled as { doubt: boolean; error: unknown });

@@ -15,6 +15,7 @@ import type { Json } from "../json.ts";
 import { type Connection, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Act, Budget, OnceState } from "./control-store.ts";
 import { actKey, type Item, namesIn, onceKey, valuesOf } from "./items.ts";
+import { isOnRecord } from "./read.ts";
 import type { PreparedWrites } from "./writes.ts";
 
 /** How long it is remembered that an effect was done: as long as run records are. */
@@ -152,6 +153,8 @@ export const releaseOnce = async (
           Put: {
             TableName: connection.table,
             Item: { ...valuesOf({ kind: "release", ...act, key, verdict, id, at }), ...actKey(job, at, id) },
+            // A late repetition mustn't release what has been begun anew.
+            ConditionExpression: "attribute_not_exists(pk)",
           },
         },
       ],
@@ -159,9 +162,10 @@ export const releaseOnce = async (
     budget,
   );
   if (settled.kind === "done") return;
-  if (settled.kind === "cancelled" && settled.reasons[0]?.code === "ConditionalCheckFailed") {
-    if (settled.doubt) return;
-    throw new StoreUnavailableError(`job "${job}": no effect ${JSON.stringify(key)} is open`, "release");
+  if (settled.kind === "cancelled") {
+    if (settled.doubt && (await isOnRecord(connection, actKey(job, at, id), budget))) return;
+    if (settled.reasons[0]?.code === "ConditionalCheckFailed")
+      throw new StoreUnavailableError(`job "${job}": no effect ${JSON.stringify(key)} is open`, "release");
   }
   throw unanswered(connection, job, "release", settled as { doubt: boolean; error: unknown });
 };

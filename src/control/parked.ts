@@ -10,6 +10,7 @@ import { type Json, notJson } from "../json.ts";
 import { type Connection, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Act, Budget, ParkedItem, ParkedPage } from "./control-store.ts";
 import { actKey, type Item, namesIn, parkedKey, parkedKeysOf, valuesOf } from "./items.ts";
+import { isOnRecord } from "./read.ts";
 import type { PreparedWrites } from "./writes.ts";
 
 /** A parked item's key: its cursor, or a digest of a long one (a sort key has at most 1,024 bytes). */
@@ -140,6 +141,8 @@ export const dropParked = async (
           Put: {
             TableName: connection.table,
             Item: { ...valuesOf({ kind: "drop", ...act, key, id, at }), ...actKey(job, at, id) },
+            // A late repetition mustn't drop an item that has been parked again.
+            ConditionExpression: "attribute_not_exists(pk)",
           },
         },
       ],
@@ -147,10 +150,10 @@ export const dropParked = async (
     budget,
   );
   if (settled.kind === "done") return;
-  if (settled.kind === "cancelled" && settled.reasons[0]?.code === "ConditionalCheckFailed") {
-    // Gone, and perhaps by our own earlier try: what was asked for is the case either way.
-    if (settled.doubt) return;
-    throw new StoreUnavailableError(`job "${job}": no item is parked under ${JSON.stringify(key)}`, "drop");
+  if (settled.kind === "cancelled") {
+    if (settled.doubt && (await isOnRecord(connection, actKey(job, at, id), budget))) return;
+    if (settled.reasons[0]?.code === "ConditionalCheckFailed")
+      throw new StoreUnavailableError(`job "${job}": no item is parked under ${JSON.stringify(key)}`, "drop");
   }
   throw unanswered(connection, job, "drop", settled as { doubt: boolean; error: unknown });
 };

@@ -1,5 +1,6 @@
+import type { Json } from "cronfence";
 import { describe, expect, it } from "vitest";
-import { kept, leaseLost, minute, openScene, regrant, restoreUnder } from "./conformance.ts";
+import { kept, leaseLost, minute, openScene, operator, regrant, restoreUnder, type Scene } from "./conformance.ts";
 import { actsConformance } from "./conformance-acts.ts";
 import { increment, useDynamo } from "./dynamo.ts";
 
@@ -136,5 +137,55 @@ describe("a pause or resumption", () => {
     expect(late.applied).toBe(false);
     expect((await scene.read()).paused).toBeUndefined();
     expect(await dynamo.acts(scene.job)).toMatchObject([{ kind: "pause" }, { kind: "resume" }]);
+  });
+});
+
+describe("a rewind", () => {
+  const rewind = (scene: Scene, watermark: Json | null) =>
+    scene.store.rewind(scene.job, watermark, operator, scene.clock.now(), scene.budget());
+  /** A job whose watermark is "late", and no run. */
+  const done = async () => {
+    const scene = openScene(dynamo.store);
+    const granted = await scene.grant();
+    await scene.finish(granted, "succeeded", { watermark: "late" });
+    return { scene, granted };
+  };
+
+  it("sets the watermark back, fences out whoever still goes on, and is recorded with both watermarks", async () => {
+    const { scene, granted } = await done();
+    await rewind(scene, "early");
+    expect(await scene.read()).toMatchObject({ fence: granted.lease.fence + 1, watermark: "early" });
+    await rewind(scene, null);
+    expect(await scene.read()).not.toHaveProperty("watermark");
+    expect((await dynamo.acts(scene.job)).map(({ kind, by, from, to }) => ({ kind, by, from, to }))).toEqual(
+      expect.arrayContaining([
+        { kind: "rewind", by: "ann", from: '"late"', to: '"early"' },
+        { kind: "rewind", by: "ann", from: '"early"', to: undefined },
+      ]),
+    );
+  });
+
+  it("waits for no run: one that holds the lease, or gets it meanwhile, keeps its watermark", async () => {
+    const { scene } = await done();
+    meanwhile(() => scene.grant());
+    await expect(rewind(scene.through(dynamo.faulty), "early")).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(rewind(scene, "early")).rejects.toThrow("holds the lease");
+    expect((await scene.read()).watermark).toBe("late");
+    expect(await dynamo.acts(scene.job)).toEqual([]);
+  });
+
+  it("whose reply was lost is known to have been made, although a run has started by the next try", async () => {
+    const { scene } = await done();
+    dynamo.fixture.proxy.next("TransactWriteItems", ["strip-token", { after: () => scene.grant() }, "lost-reply"]);
+    await rewind(scene.through(dynamo.faulty), "early");
+    expect((await scene.read()).watermark).toBe("early");
+    expect(await dynamo.acts(scene.job)).toHaveLength(1);
+  });
+
+  it("isn't taken for made because another one to the same watermark was, while its own request was lost", async () => {
+    const { scene } = await done();
+    dynamo.fixture.proxy.next("TransactWriteItems", [{ before: () => rewind(scene, "early") }, "drop"]);
+    await expect(rewind(scene.through(dynamo.faulty), "early")).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    expect(await dynamo.acts(scene.job)).toHaveLength(1);
   });
 });

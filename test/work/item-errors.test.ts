@@ -625,4 +625,15 @@ describe("A parked item that is dropped", () => {
     await store.dropParked(here.name, "1", { by: "ann", why: "test" }, now, budgetOn(clock()));
     expect(await here.parked()).toEqual([]);
   });
+
+  it("isn't dropped by a request that is repeated late, once it has been parked again", async () => {
+    const here = sourceScene(engine, arraySource(["a"]), poisoned(["a"]), { clock: clock(), onItemError: "park" });
+    await here.go();
+    const rule = engine.proxy.next("TransactWriteItems", "strip-token");
+    await engine.faulty().dropParked(here.name, "1", { by: "ann", why: "test" }, now, budgetOn(clock()));
+    await engine.store.rewind(here.name, null, { by: "ann", why: "test" }, now, budgetOn(clock()));
+    await here.go();
+    await engine.proxy.replay(await rule.hit);
+    expect(await here.parked()).toHaveLength(1);
+  });
 });

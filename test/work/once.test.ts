@@ -1,4 +1,4 @@
-import { defineJob, hasCode, NotDoneError, type Run, type RunReport, runJob } from "cronfence";
+import { type ControlStore, defineJob, hasCode, NotDoneError, type Run, type RunReport, runJob } from "cronfence";
 import { dumpTable, settableClock } from "cronfence/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { budgetOn, controlTable, freshName, silentLog, useEngine } from "../fixture.ts";
@@ -245,5 +245,38 @@ describe("An effect that a run died over (case 15)", () => {
     await expect(
       engine.store.releaseOnce(here.name, "nothing", "done", { by: "a", why: "b" }, 0, budgetOn(here.clock)),
     ).rejects.toThrow("is open");
+  });
+
+  it("is released as this person says or not at all, where another one says the opposite and a request is lost", async () => {
+    let calls = 0;
+    const here = setting(async (run) => {
+      await run.once("payment", async () => {
+        calls += 1;
+      });
+    });
+    await here.dieAt(() => calls);
+    const clock = settableClock(undefined, { autoAdvance: true });
+    const release = (store: ControlStore, verdict: "done" | "not done") =>
+      store.releaseOnce(here.name, "payment", verdict, { by: "ann", why: "asked" }, 0, budgetOn(clock));
+    engine.proxy.next("TransactWriteItems", [{ before: () => release(engine.store, "not done") }, "drop"]);
+    await expect(release(engine.faulty(), "done")).rejects.toThrow("is open");
+    expect(await here.once("payment")).toBeUndefined();
+  });
+
+  it("isn't released by a request that is repeated late, once it has been begun anew", async () => {
+    let calls = 0;
+    const here = setting(async (run) => {
+      await run.once("payment", async () => {
+        calls += 1;
+      });
+    });
+    await here.dieAt(() => calls);
+    const rule = engine.proxy.next("TransactWriteItems", "strip-token");
+    const act = { by: "ann", why: "the bank knows nothing of it" };
+    await engine.faulty().releaseOnce(here.name, "payment", "not done", act, 0, budgetOn(here.clock));
+    calls = 0;
+    await here.dieAt(() => calls);
+    await engine.proxy.replay(await rule.hit);
+    expect(await here.once("payment")).toMatchObject({ state: "intended" });
   });
 });
