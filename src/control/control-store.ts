@@ -117,7 +117,10 @@ export interface ControlState {
   readonly tickPart?: TickPart;
   /** When the job was first known: ticks before it aren't owed. */
   readonly since: number;
-  /** When the job was created, resumed or given another schedule last: older ticks are late only after the next delivery. */
+  /**
+   * When the job was created, resumed, restored or given another schedule last: older ticks are late only after the next
+   * delivery.
+   */
   readonly activeSince?: number;
   /** The latest tick that was delivered while another run held the lease. */
   readonly pending?: number;

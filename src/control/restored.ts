@@ -39,7 +39,7 @@ export const markRestored = async (connection: Connection, at: number, budget: B
 const raise = async (connection: Connection, item: Item, at: number, budget: Budget): Promise<string> => {
   const job = (item.pk?.S ?? "").replace(/^job#/, "");
   const fence = Math.max(Number(item.fence?.N ?? 0), Math.floor(at / 1000)) + 1;
-  const update = "SET #fence = :fence, #unfinished = :none REMOVE #owner, #leaseUntil, #run, #prev";
+  const update = "SET #fence = :fence, #unfinished = :none, #activeSince = :at REMOVE #owner, #leaseUntil, #run, #prev";
   const condition = "attribute_exists(#pk) AND #fence < :fence";
   const settled = await sendUntilKnown(
     connection,
@@ -49,7 +49,8 @@ const raise = async (connection: Connection, item: Item, at: number, budget: Bud
       UpdateExpression: update,
       ConditionExpression: condition,
       ExpressionAttributeNames: namesIn(update, condition),
-      ExpressionAttributeValues: valuesOf({ ":fence": fence, ":none": 0 }),
+      // What has been done since the backup isn't known: it is late only when the next run hasn't done it.
+      ExpressionAttributeValues: valuesOf({ ":fence": fence, ":none": 0, ":at": at }),
     }),
     budget,
   );

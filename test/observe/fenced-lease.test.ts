@@ -23,7 +23,7 @@ const wrapped = (more: object, work: () => unknown = () => "done") => {
   const handler = middy()
     .use(fencedLease({ job, store: fixture.store, clock, log: silentLog, ...more }))
     .handler(async () => work());
-  return { job, call: () => handler({}, invocation(clock) as never, () => {}) };
+  return { job, call: () => handler({}, invocation(clock) as never) };
 };
 
 describe("fencedLease", () => {

@@ -195,6 +195,19 @@ describe("A paused job", () => {
   });
 });
 
+describe("After the control table was restored from a backup", () => {
+  it("nothing is overdue that was done since then, before the next delivery has had its time", async () => {
+    const scene = openScene(fixture);
+    const job = scene.job({ schedule: cron("0 12 * * *") });
+    await scene.watch([job]);
+    scene.clock.advance(5 * day);
+    await fixture.store.restored(scene.clock.now(), budgetOn(scene.clock));
+    expect((await scene.watch([job])).report).toMatchObject({ overdue: 0 });
+    scene.clock.set(Date.parse("2026-03-06T12:00:00Z") + late + 1);
+    expect((await scene.watch([job])).report).toMatchObject({ overdue: 1 });
+  });
+});
+
 describe("Failures", () => {
   it("in a row are counted by ticks, the tries of one counting once, until a success", async () => {
     const scene = openScene(fixture);
