@@ -97,6 +97,7 @@ export const runContext = (live: LiveRun): { readonly run: Run; readonly ending:
   const { attempt } = live;
   const { store, clock, spec } = attempt;
   let ending: Ending = { outcome: "succeeded" };
+  let log: Logger | undefined;
   const batch = (writes: readonly Write[], { watermark, items }: CommitOptions = {}) => ({
     writes: store.prepare(writes, watermark),
     items: countOf(items ?? writes.length),
@@ -115,7 +116,10 @@ export const runContext = (live: LiveRun): { readonly run: Run; readonly ending:
     signal: live.signal,
     remainingMs: () => Math.max(0, attempt.deadline - clock.now()),
     dryRun: live.dryRun,
-    log: attempt.log.child({ fence: live.fence }),
+    get log() {
+      log ??= attempt.log.child({ fence: live.fence });
+      return log;
+    },
     commit: (writes, options) => {
       // Refused at once, but as a rejection: a promise's failure is looked for in one place only.
       try {

@@ -22,6 +22,7 @@ export interface Stopping {
 
 export const watchStopping = ({ spec, runId, startedAt, deadline, clock, interrupt }: Attempt): Stopping => {
   let halted: Error | undefined;
+  let closedAs: RunOutcome | undefined;
   let ending: Ending | undefined;
   const abort = new AbortController();
   let resolve: (ending: Ending) => void = () => {};
@@ -29,7 +30,7 @@ export const watchStopping = ({ spec, runId, startedAt, deadline, clock, interru
     resolve = resolveStopped;
   });
   const stop = (outcome: RunOutcome, error: Error) => {
-    if (halted !== undefined) return;
+    if (halted !== undefined || closedAs !== undefined) return;
     halted = error;
     ending = { outcome, error };
     abort.abort(error);
@@ -51,11 +52,13 @@ export const watchStopping = ({ spec, runId, startedAt, deadline, clock, interru
       return ending;
     },
     get halted() {
+      // Made when somebody asks: most runs end with nobody left who does.
+      if (closedAs !== undefined) halted ??= new RunEndedError(spec.name, runId, closedAs);
       return halted;
     },
     stop,
     close: (outcome) => {
-      halted ??= new RunEndedError(spec.name, runId, outcome);
+      closedAs ??= outcome;
       cancelDeadline();
       interrupt?.removeEventListener("abort", onInterrupt);
     },

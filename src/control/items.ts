@@ -46,12 +46,18 @@ export const runKeysOf = (job: string) => ({ pk: partition(job), from: "run#", t
 
 /** `#word` placeholders stand for the attribute of that name; DynamoDB refuses a name that no expression uses. */
 export const namesIn = (...expressions: readonly (string | undefined)[]): Record<string, string> => {
-  const names: Record<string, string> = {};
-  for (const expression of expressions) {
-    for (const [placeholder] of expression?.matchAll(/#\w+/g) ?? []) names[placeholder] = placeholder.slice(1);
+  const text = expressions.join(" ");
+  let names = namesByText.get(text);
+  if (names === undefined) {
+    names = {};
+    for (const [placeholder] of text.matchAll(/#\w+/g)) names[placeholder] = placeholder.slice(1);
+    namesByText.set(text, names);
   }
   return names;
 };
+
+/** There are only as many as there are kinds of requests. */
+const namesByText = new Map<string, Record<string, string>>();
 
 /** Native values to expression attribute values; `undefined` ones are left out. */
 export const valuesOf = (values: Record<string, unknown>): Item =>
