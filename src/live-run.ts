@@ -29,7 +29,7 @@ import { heartbeat } from "./heartbeat.ts";
 import type { Json } from "./json.ts";
 import { type Observation, observeRun } from "./observe/observers.ts";
 import { type RunOutcome, traitsOf } from "./outcome.ts";
-import { passes } from "./passes.ts";
+import { owedAfter, passes } from "./passes.ts";
 import { recordPredecessors } from "./predecessors.ts";
 import { advance, type Batch, latest, type Progress } from "./progress.ts";
 import { errorOf, isoOf } from "./report.ts";
@@ -283,7 +283,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     const completes = latest(staged?.tick, ending.completes);
     await send({ ...(staged ?? nothing), ...(completes === undefined ? {} : { tick: completes }) }, tick);
     staged = undefined;
-    ticks.goRound(tick, progress.completed ?? state.since);
+    ticks.goRound(tick, owedAfter(state, progress.completed));
   };
 
   const startAnother = async (tick: number): Promise<void> => {

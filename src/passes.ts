@@ -22,6 +22,10 @@ export interface Passes {
   goRound(tick: number, completed: number): void;
 }
 
+/** A tick from before the job was known may be done by hand; those between the two aren't owed for it. */
+export const owedAfter = ({ since }: ControlState, completed: number | undefined): number =>
+  Math.max(since, completed ?? since);
+
 export const passes = ({ spec, trigger, clock, startedAt }: Attempt, state: ControlState): Passes => {
   let through = trigger.tick === undefined ? undefined : latest(trigger.tick, state.pending);
   const planFrom = (after: number, delivered: readonly (number | undefined)[]): TickPlan | undefined =>
@@ -33,7 +37,7 @@ export const passes = ({ spec, trigger, clock, startedAt }: Attempt, state: Cont
           delivered: delivered.filter((tick) => tick !== undefined),
           now: clock.now(),
         });
-  let plan = planFrom(state.tick ?? state.since, [trigger.tick, state.pending]);
+  let plan = planFrom(owedAfter(state, state.tick), [trigger.tick, state.pending]);
   let earlier: readonly TickPlan[] = [];
   let passStartedAt = startedAt;
   const all = () => (plan === undefined ? earlier : [...earlier, plan]);

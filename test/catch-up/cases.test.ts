@@ -124,3 +124,12 @@ describe("case 30: runs that leave no trace", () => {
     expect(await scene.done()).toEqual([]);
   });
 });
+
+describe("a tick from before the job was known", () => {
+  it("that a person has done leaves none of those owed that lie between it and then", async () => {
+    const scene = await sceneOf(engine, cron("*/10 * * * *"), at(5));
+    await scene.deliver(at(-24 * 60));
+    await scene.deliver(at(20));
+    expect(scene.started).toEqual([at(-24 * 60), at(10), at(20)]);
+  });
+});
