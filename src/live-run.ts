@@ -61,6 +61,8 @@ export interface LiveRun {
   readonly approval: Approval | undefined;
   /** The approval goes with the run's first commit, or with its finish. */
   useApproval(): void;
+  /** Refuses all writes for this reason, until it is called with `undefined`. */
+  holdWrites(why: string | undefined): void;
   /** Refuses commits that would bring the run's items over this. */
   limitItems(most: number): void;
   /** How long the slowest commit took so far, in milliseconds. */
@@ -107,6 +109,8 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   /** An approval was needed, and hasn't been used up yet. */
   let approving = false;
   let mostItems = Number.POSITIVE_INFINITY;
+  /** Why nothing may be written yet. */
+  let heldBack: string | undefined;
   let staged: Batch | undefined;
 
   const ticks = passes(attempt, state);
@@ -346,6 +350,9 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     useApproval: () => {
       approving = true;
     },
+    holdWrites: (why) => {
+      heldBack = why;
+    },
     limitItems: (most) => {
       mostItems = most;
     },
@@ -355,16 +362,20 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     get wouldWrite() {
       return wouldWrite;
     },
-    commit: (batch) =>
-      commitments.track(
+    commit: (batch) => {
+      if (heldBack !== undefined && stopping.halted === undefined)
+        return commitments.track(Promise.reject(new CommitRefusedError(heldBack)));
+      return commitments.track(
         queue.take(async () => {
           if (stopping.halted !== undefined) throw stopping.halted;
           await send(batch);
         }),
-      ),
+      );
+    },
     refuse: (error) => commitments.track(Promise.reject(error)),
     stage: (batch) => {
       if (stopping.halted !== undefined) throw stopping.halted;
+      if (heldBack !== undefined) throw new CommitRefusedError(heldBack);
       if (staged !== undefined) {
         throw new CommitRefusedError("a last batch is already kept for the end of this run, which takes one");
       }

@@ -50,6 +50,14 @@ export const planner = () => {
 
 const sampleSize = 5;
 
+/** Nothing is written before the guard has passed, whoever holds the run already. */
+export const holdForGuard = (destructive: Destructive | undefined, live: LiveRun): void => {
+  if (destructive === undefined) return;
+  live.holdWrites(
+    "the job is destructive, and its guard hasn't passed yet: nothing is written before what the run is about to affect is counted (a tick returns its writes)",
+  );
+};
+
 /**
  * Lets a plan pass, or throws. An approval that fits it is used up by the run's first commit or its finish.
  * @throws GuardTrippedError with the plan and the limit that it exceeds
@@ -58,13 +66,14 @@ export const passGuard = async (destructive: Destructive, live: LiveRun, run: Ru
   const { log, clock, spec } = live.attempt;
   log.info({ planned: plan.count, hash: plan.hash, sample: plan.sample }, "planned what this run is about to affect");
   const exceeded = await limitExceeded(destructive, live.recent, run, plan.count);
-  if (exceeded === undefined) return;
+  if (exceeded === undefined) return live.holdWrites(undefined);
   const { approval } = live;
   const approved =
     approval !== undefined && approval.until > clock.now() && approval.hash === plan.hash && approval.max >= plan.count;
   if (!approved) throw new GuardTrippedError(spec.name, plan, exceeded);
   log.warn({ planned: plan.count, by: approval.by, why: approval.why }, `approved although it exceeds ${exceeded}`);
   live.useApproval();
+  live.holdWrites(undefined);
 };
 
 const limitExceeded = async (

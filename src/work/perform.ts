@@ -4,7 +4,7 @@ import type { Work } from "../job.ts";
 import type { LiveRun } from "../live-run.ts";
 import { runContext } from "../run-context.ts";
 import type { Ending } from "../run-record.ts";
-import { passGuard, planner } from "./guard.ts";
+import { holdForGuard, passGuard, planner } from "./guard.ts";
 import { retryParked } from "./retry-parked.ts";
 import { performSource } from "./source-shape.ts";
 import { performTicks } from "./tick-shape.ts";
@@ -23,6 +23,7 @@ export const perform = async (work: Work, live: LiveRun): Promise<Ending> => {
   if (work.shape === "tick") return performTicks(work, live, run);
   if (work.shape === "source") return performSource(work, live, run);
   if (work.destructive !== undefined) {
+    holdForGuard(work.destructive, live);
     const planned = planner();
     for (const key of (await work.plan?.(run)) ?? []) planned.add(key);
     const plan = planned.plan();

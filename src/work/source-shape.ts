@@ -9,7 +9,7 @@ import type { LiveRun } from "../live-run.ts";
 import type { RunInfo } from "../run-context.ts";
 import type { Ending } from "../run-record.ts";
 import { cycleWatch } from "./cycle.ts";
-import { type Plan, passGuard, planner } from "./guard.ts";
+import { holdForGuard, type Plan, passGuard, planner } from "./guard.ts";
 import { inOrder } from "./in-order.ts";
 import { itemDoer, type SourceWork } from "./item.ts";
 import { batchOf } from "./item-batch.ts";
@@ -30,6 +30,7 @@ export const performSource = async (work: SourceWork, live: LiveRun, run: RunInf
   const aside = keepsPlace || work.onItemError === "stop" ? none : await parkedCursors(live);
   let planned = Number.POSITIVE_INFINITY;
   if (work.destructive !== undefined) {
+    holdForGuard(work.destructive, live);
     const plan = await planItems(work, live, most.items, aside);
     await passGuard(work.destructive, live, run, plan);
     if (plan.count === 0) return { outcome: "succeeded" };

@@ -9,7 +9,7 @@ import type { LiveRun } from "../live-run.ts";
 import type { Batch } from "../progress.ts";
 import { type TickRun, tickAt } from "../run-context.ts";
 import type { Ending } from "../run-record.ts";
-import { passGuard, planner } from "./guard.ts";
+import { holdForGuard, passGuard, planner } from "./guard.ts";
 import { outOfTime } from "./reserve.ts";
 
 export const performTicks = async (
@@ -23,6 +23,7 @@ export const performTicks = async (
   let slowestTickMs = 0;
   for (const instant of plan?.ticks ?? []) {
     const begunAt = clock.now();
+    holdForGuard(destructive, live);
     const result = resultOf(await work(tickAt(instant), run));
     if (destructive !== undefined) await passGuard(destructive, live, run, planOf(result.writes));
     const batches = batchesOf(live, instant, result);

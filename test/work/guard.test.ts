@@ -1,4 +1,4 @@
-import { defineJob, type Job, type Json, type RunReport, runJob } from "cronfence";
+import { defineJob, type Job, type Json, type RunReport, runJob, type TickRun, type Write } from "cronfence";
 import { fromAsyncIterable, type Source } from "cronfence/sources";
 import { dumpTable, settableClock } from "cronfence/testing";
 import { describe, expect, it } from "vitest";
@@ -103,6 +103,28 @@ describe("A destructive job", () => {
   it("plans without doing anything when there is nothing to do", async () => {
     const here = purge(() => [], { destructive: { max: 0 } });
     expect(await here.go()).toMatchObject({ outcome: "succeeded", items: 0 });
+  });
+
+  it.each<[string, (run: TickRun, write: Write) => unknown]>([
+    ["by a commit of its own", (run, write) => run.commit([write])],
+    ["by one that isn't waited for", (run, write) => void run.commit([write])],
+    ["by an effect", (run) => run.once("effect", () => {})],
+  ])("lets a tick write nothing past its guard, %s", async (_, early) => {
+    const clock = settableClock(start);
+    const name = freshName();
+    const write = (id: string) => ({ Put: { TableName: "sessions", Item: { id: `${name}/${id}` } } });
+    const job = defineJob({
+      name,
+      timeout: "1m",
+      destructive: { max: 2 },
+      tick: async (_tick, run) => {
+        await early(run, write("early"));
+        return [write("counted")];
+      },
+    });
+    const report = await runJob(job, { kind: "schedule", tick: start }, { store: engine.store, clock, log: silentLog });
+    expect(report).toMatchObject({ outcome: "failed", commits: 0, error: { code: "COMMIT_REFUSED" } });
+    expect((await dumpTable(engine.client, "sessions")).filter(({ id }) => String(id).startsWith(name))).toEqual([]);
   });
 
   it("guards a tick's writes before the first of them is committed", async () => {
