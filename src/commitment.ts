@@ -39,5 +39,10 @@ export const commitmentLedger = () => {
     },
     /** The first failure that nobody has asked about. */
     unseen: (): { readonly error: unknown } | undefined => failed.find(({ commitment }) => !commitment.observed),
+    /** To be taken when something is asked for: tells later of a failure that whoever asked can't have looked at by then. */
+    lookout: (): (() => { readonly error: unknown } | undefined) => {
+      const known = new Set(failed.filter(({ commitment }) => commitment.observed));
+      return () => failed.find((failure) => !known.has(failure));
+    },
   };
 };

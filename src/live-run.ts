@@ -365,14 +365,18 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     commit: (batch) => {
       if (heldBack !== undefined && stopping.halted === undefined)
         return commitments.track(Promise.reject(new CommitRefusedError(heldBack)));
+      const failedMeanwhile = commitments.lookout();
       return commitments.track(
         queue.take(async () => {
           if (stopping.halted !== undefined) throw stopping.halted;
+          // The watermark would pass over work that wasn't done.
+          const failure = batch.watermark === undefined ? undefined : failedMeanwhile();
+          if (failure !== undefined) throw failure.error;
           await send(batch);
         }),
       );
     },
-    refuse: (error) => commitments.track(Promise.reject(error)),
+    refuse: (error) => commitments.track(queue.take(() => Promise.reject(error))),
     stage: (batch) => {
       if (stopping.halted !== undefined) throw stopping.halted;
       if (heldBack !== undefined) throw new CommitRefusedError(heldBack);

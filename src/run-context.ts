@@ -64,7 +64,9 @@ export interface TickRun<Watermark extends Json = Json> extends RunInfo<Watermar
    * Writes under the run's fence, all of it or nothing, and resolves when that is known to have been applied.
    *
    * Commits of one run go out one after the other in the order they were asked for. Success means that it was applied,
-   * not that the lease is still held. A commit that fails without anybody looking makes the run fail.
+   * not that the lease is still held. A commit that fails without anybody looking makes the run fail, and one with a
+   * watermark that was asked for before an earlier one's failure was looked at isn't sent, but fails with it: the
+   * watermark would pass over work that wasn't done.
    *
    * @param writes at most 99 TransactWriteItems entries with native values, none of them to the control table
    * @throws CommitRefusedError before anything is sent, naming the write by its index and the limit

@@ -433,6 +433,47 @@ describe("commits that nobody waits for", () => {
     expect(await row(name)).toMatchObject({ times: 1 });
   });
 
+  it.each<[string, (run: Run<number>) => unknown]>([
+    ["rejected", (run) => run.commit([impossible(`${run.job} nothing`)], { watermark: 1 })],
+    ["refused before it was sent", (run) => run.commit(Array.from({ length: 100 }, () => put(run.job, "A")))],
+  ])("take no watermark past one that was %s: what was asked for behind it isn't sent", async (_, first) => {
+    const name = freshName();
+    const machine = machineOn(engine.endpoint, clockAt(tick));
+    const outcomes: unknown[] = [];
+    const report = await start(
+      machine,
+      jobNamed(name, async (run) => {
+        const asked = [first(run), run.commit([put(name, "A")], { watermark: 2 }), run.commit([put(name, "B")])];
+        for (const { status, reason } of (await Promise.allSettled(asked)) as PromiseRejectedResult[]) {
+          outcomes.push(status === "rejected" ? reason.code : status);
+        }
+        // Whoever has looked may go on.
+        await run.commit([put(name, "C")], { watermark: 3 });
+      }),
+    );
+    const [code] = outcomes;
+    expect(outcomes).toEqual([code, code, "fulfilled"]);
+    expect(report).toMatchObject({ outcome: "succeeded", commits: 2 });
+    expect(await row(name)).toMatchObject({ by: "C", times: 2 });
+    expect(await stateOf(name)).toMatchObject({ watermark: 3 });
+  });
+
+  it("take no watermark past one that failed a while ago, which nobody has looked at yet", async () => {
+    const name = freshName();
+    const machine = machineOn(engine.endpoint, clockAt(tick));
+    const report = await start(
+      machine,
+      jobNamed(name, async (run) => {
+        void run.commit([impossible(`${name} nothing`)], { watermark: 1 });
+        await run.commit([put(name, "A")]);
+        void run.commit([put(name, "B")], { watermark: 2 });
+      }),
+    );
+    expect(report).toMatchObject({ outcome: "failed", commits: 1, error: { code: "WRITE_REJECTED" } });
+    expect(await row(name)).toMatchObject({ by: "A", times: 1 });
+    expect(await stateOf(name)).not.toHaveProperty("watermark");
+  });
+
   it("are waited for, however slow, before the run ends", async () => {
     const name = freshName();
     const clock = clockAt(tick);
