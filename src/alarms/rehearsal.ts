@@ -7,17 +7,17 @@
  * jitter, some of them twice, leaves out times of day that the clocks skip, and knows no calendar; Lambda tries a failed event
  * twice more, after one and two minutes; metrics reach CloudWatch within a minute.
  */
-import type { ControlState } from "../control/control-store.ts";
-import { tally } from "../control/tally.ts";
 import { type Duration, milliseconds } from "../duration.ts";
 import { InvalidOptionsError } from "../errors.ts";
-import { eventBridgeTicks, type Schedule } from "../schedule/index.ts";
+import type { Schedule } from "../schedule/index.ts";
 import { unknownOption } from "../unknown-option.ts";
+import { deliveryMs } from "../watchdog/duty.ts";
 import { type JudgeOptions, judge } from "../watchdog/judge.ts";
 import type { WatchedJob } from "../watchdog/watched-job.ts";
 import type { Alarm } from "./alarm.ts";
 import { type AlarmMonitor, monitorAlarm } from "./evaluator.ts";
 import { type AlarmedJob, jobAlarms, watchdogAlarm } from "./job-alarms.ts";
+import { simulatePlatform, type Weather } from "./platform.ts";
 
 /** Instants from `from` up to, and not including, `to`: milliseconds since the epoch, or ISO 8601. */
 export interface Stretch {
@@ -95,15 +95,11 @@ export const rehearsalText = ({ pages, done, healed }: AlarmRehearsal): string =
   return [...(lines.length === 0 ? ["nobody is paged"] : lines), counts].join("\n");
 };
 
-interface Plan {
-  readonly from: number;
-  readonly to: number;
+interface Plan extends Weather {
   readonly everyMs: number;
   readonly heal: boolean;
   readonly extraPoints: number;
   readonly seed: number;
-  isMissed(tick: number): boolean;
-  isFailing(at: number): boolean;
   /** When the watchdog looks, and CloudWatch knows what it saw. */
   looks(random: () => number): Iterable<{ readonly at: number; readonly knownAt: number }>;
 }
@@ -157,7 +153,6 @@ const planOf = (options: AlarmRehearsalOptions): Plan => {
 const known = ["from", "to", "missed", "outages", "failing", "watchdogDown", "every", "heal", "extraPoints", "seed"];
 
 const minuteMs = 60_000;
-const deliveryMs = 60_000;
 
 /** The watchdog's own alarm. Before the rehearsal it was well. */
 const rehearseWatchdog = (plan: Plan): Page[] => {
@@ -204,7 +199,7 @@ const rehearseJob = (
   const { overdue, failures } = jobAlarms(job, service, plan.everyMs);
   const overdueMonitor = overdue === undefined ? undefined : monitored(overdue, plan, 0);
   const failuresMonitor = failures === undefined ? undefined : monitored(failures, plan, 0);
-  const platform = simulate(job, plan, random);
+  const platform = simulatePlatform(job, plan, random);
   const judging: JudgeOptions = {
     heals: plan.heal,
     tooLongMs: Number.POSITIVE_INFINITY,
@@ -241,124 +236,6 @@ const remembering = (schedule: Schedule): Schedule => {
     },
   };
 };
-
-interface Delivery {
-  readonly at: number;
-  readonly tick: number;
-  /** From 1. */
-  readonly attempt: number;
-}
-
-/** The scheduler, the function and its control item. */
-const simulate = (job: RehearsedJob, plan: Plan, random: () => number) => {
-  const { schedule } = job;
-  let state: ControlState = {
-    job: job.name,
-    fence: 1,
-    prev: [],
-    recentOwners: [],
-    since: plan.from - 1,
-    unfinished: 0,
-    failedTicks: 0,
-    recent: [],
-  };
-  const deliveries: Delivery[] = [];
-  const ticks = schedule === undefined ? [] : eventBridgeTicks(schedule).between(plan.from - 1, plan.to);
-  const upcoming = ticks[Symbol.iterator]();
-  let next = upcoming.next();
-  let going: { readonly delivery: Delivery; readonly endsAt: number } | undefined;
-  const tried = new Set<number>();
-  let done = 0;
-  let healed = 0;
-
-  const deliver = (delivery: Delivery): void => {
-    const index = deliveries.findLastIndex(({ at }) => at <= delivery.at) + 1;
-    deliveries.splice(index, 0, delivery);
-  };
-
-  /** A run that ends; what it leaves behind is the real count of failures. */
-  const end = ({ delivery, endsAt }: NonNullable<typeof going>): void => {
-    const { tick, at, attempt } = delivery;
-    const failed = plan.isFailing(at);
-    const outcome = failed ? "failed" : "succeeded";
-    const ended = { outcome, owner: state.owner ?? "", tick, at: endsAt, durationMs: endsAt - at, items: 0 } as const;
-    const { owner, leaseUntil, run, ...rest } = { ...state, ...tally(state, ended, []) };
-    state = rest;
-    if (!failed) {
-      done += [...(schedule?.between(state.tick ?? state.since, tick) ?? [])].length;
-      if (tried.has(tick)) healed += 1;
-      const nextTick = schedule?.next(endsAt);
-      state = { ...state, tick, ...(nextTick === undefined ? {} : { nextTick }) };
-    } else if (attempt < 3) deliver({ tick, at: endsAt + attempt * minuteMs, attempt: attempt + 1 });
-  };
-
-  /** Lets deliveries and ends of runs happen, in order, up to `now`. */
-  const advance = (now: number): void => {
-    for (;;) {
-      while (!next.done && next.value <= now) {
-        const tick = next.value;
-        if (!plan.isMissed(tick)) {
-          const at = tick + Math.floor(random() * (deliveryMs + job.jitterMs));
-          deliver({ tick, at, attempt: 1 });
-          if (random() < twiceShare) deliver({ tick, at: at + deliveryMs, attempt: 1 });
-        }
-        next = upcoming.next();
-      }
-      const first = deliveries[0];
-      if (going !== undefined && going.endsAt <= Math.min(now, first?.at ?? now)) {
-        end(going);
-        going = undefined;
-      } else if (first !== undefined && first.at <= now) {
-        deliveries.shift();
-        start(first);
-      } else if (going !== undefined && going.endsAt <= now) {
-        end(going);
-        going = undefined;
-      } else return;
-    }
-  };
-
-  const start = (delivery: Delivery): void => {
-    if ((state.tick ?? 0) >= delivery.tick) return;
-    // Queued behind the run that is going.
-    if (going !== undefined) {
-      deliver({ ...delivery, at: going.endsAt });
-      return;
-    }
-    const endsAt = delivery.at + Math.ceil(random() * longestShare * job.timeoutMs);
-    going = { delivery, endsAt };
-    const run = { id: `run-${delivery.at}`, owner: "run", tick: delivery.tick, startedAt: delivery.at, seq: 0 };
-    state = {
-      ...state,
-      owner: run.owner,
-      leaseUntil: endsAt + leaseMs,
-      run: { ...run, trigger: "schedule" },
-      unfinished: state.unfinished + 1,
-    };
-  };
-
-  return {
-    /** The control item at `now`. */
-    at: (now: number): ControlState => {
-      advance(now);
-      return state;
-    },
-    heal: (tick: number, at: number): void => {
-      const { healed: before, lastSuccessAt = 0 } = state;
-      const times = before === undefined || lastSuccessAt > before.at ? 1 : before.times + 1;
-      state = { ...state, healed: { tick, at, times, by: "watchdog" } };
-      tried.add(tick);
-      deliver({ tick, at: at + 1_000, attempt: 1 });
-    },
-    counts: () => ({ done, healed }),
-  };
-};
-
-/** A run takes up to this share of its timeout. */
-const longestShare = 0.9;
-/** How much of what is delivered is delivered twice. */
-const twiceShare = 0.02;
-const leaseMs = 30_000;
 
 /** Mulberry32, from a seed that is a name and a number. */
 const randomOf = (name: string, seed: number): (() => number) => {

@@ -15,7 +15,8 @@ import { hasCode } from "../errors.ts";
 import type { Logger } from "../observe/log.ts";
 import type { MetricSet, MetricsSink } from "../observe/metrics.ts";
 import { errorOf, isoOf } from "../report.ts";
-import { type Judgement, judge, type Remark, type Suspect } from "./judge.ts";
+import { collectFindings, type Finding } from "./findings.ts";
+import { type Judgement, judge } from "./judge.ts";
 import type { WatchedEntry, WatchedJob } from "./watched-job.ts";
 
 export interface WatchOptions {
@@ -58,18 +59,9 @@ export interface WatchReport {
   readonly findings: readonly Finding[];
 }
 
-export type Finding = { readonly job: string } & (
-  | { readonly kind: "unwatched"; readonly problem: string }
-  | { readonly kind: "overdue"; readonly tick: string; readonly overdueMs: number }
-  | { readonly kind: "suspect"; readonly suspect: Suspect }
-  | { readonly kind: "started"; readonly tick: string }
-  | { readonly kind: "notStarted"; readonly tick: string; readonly problem: string }
-  | { readonly kind: "remark"; readonly remark: Remark }
-);
-
 export const watch = async (options: WatchOptions): Promise<WatchReport> => {
   const { store, clock, log, metrics, start, signal } = options;
-  const found = findings(log);
+  const found = collectFindings(log);
   const budget = (): Budget => ({ clock, random: options.random, until: clock.now() + requestsMs });
   const judging = {
     heals: start !== undefined,
@@ -241,44 +233,6 @@ const inParallel = async (tasks: readonly (() => Promise<void>)[], most: number)
     for (const task of queue) await task();
   };
   await Promise.all(Array.from({ length: most }, worker));
-};
-
-/** What was found: counted in full, kept as far as memory stays flat, and logged as far as a log is still read. */
-const findings = (log: Logger) => {
-  const list: Finding[] = [];
-  const counts = { unwatched: 0, overdue: 0, suspect: 0, started: 0, notStarted: 0, remark: 0 };
-  let logged = 0;
-  const add = (finding: Finding): void => {
-    counts[finding.kind] += 1;
-    if (list.length < mostKept) list.push(finding);
-    if (logged === mostLogged) log.warn({ logged }, "more was found than is logged; the counts at the end are of all");
-    logged += 1;
-    if (logged > mostLogged) return;
-    const { job, kind, ...what } = finding;
-    log[finding.kind === "started" ? "info" : "warn"]({ watched: job, ...what }, messages[kind]);
-  };
-  return {
-    list: list as readonly Finding[],
-    counts: counts as Readonly<typeof counts>,
-    add,
-    of: (job: string, { overdueMs, overdueTick, suspects, remarks }: Judgement): void => {
-      if (overdueTick !== undefined) add({ job, kind: "overdue", tick: isoOf(overdueTick), overdueMs });
-      for (const suspect of suspects) add({ job, kind: "suspect", suspect });
-      for (const remark of remarks) add({ job, kind: "remark", remark });
-    },
-  };
-};
-
-const mostKept = 1_000;
-const mostLogged = 100;
-
-const messages: Record<Finding["kind"], string> = {
-  unwatched: "a job couldn't be judged",
-  overdue: "a tick is overdue",
-  suspect: "a run seems to have died or to hang",
-  started: "an overdue job was started",
-  notStarted: "an overdue job couldn't be started",
-  remark: "a job should be looked at",
 };
 
 const problemOf = (error: unknown): string => {

@@ -11,7 +11,8 @@ import { checkService, type MetricsKind, type MetricsSink, metricsKinds } from "
 import { sinkOf } from "../observe/run-metrics.ts";
 import { cron } from "../schedule/index.ts";
 import { unknownOption } from "../unknown-option.ts";
-import { type Finding, type StartJob, type WatchReport, watch } from "./watch.ts";
+import type { Finding } from "./findings.ts";
+import { type StartJob, type WatchReport, watch } from "./watch.ts";
 import type { WatchedEntry } from "./watched-job.ts";
 
 export interface WatchdogOptions {
