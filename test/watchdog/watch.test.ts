@@ -1,10 +1,10 @@
 /** The watchdog on real control items: what runs leave there, and what it makes of it. */
-import { DeleteItemCommand, PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import { UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { cron, dynamoStore } from "cronfence";
 import { UnwatchedError, watchdog } from "cronfence/watchdog";
 import { afterEach, describe, expect, it } from "vitest";
-import { budgetOn, clientFor, controlTable, freshName, useEngine } from "../fixture.ts";
+import { budgetOn, clientFor, controlTable, useEngine } from "../fixture.ts";
 import { day, hour, minute, openScene, type Scene, storeWith } from "./scene.ts";
 
 const fixture = useEngine("rows");
@@ -371,50 +371,6 @@ describe("What is broken hides nothing else:", () => {
   });
 });
 
-describe("Reading many control items", () => {
-  it("asks again for what DynamoDB left unprocessed", async () => {
-    const scene = openScene(fixture);
-    const jobs = Array.from({ length: 5 }, () => scene.job());
-    await scene.watch(jobs);
-    let left = 2;
-    // The engine never leaves anything, so a client asks for one key only, and says that it did.
-    const { client } = fixture;
-    const send = client.send.bind(client);
-    const partial = Object.assign(Object.create(client), {
-      send: async (command: { input: { RequestItems: Record<string, { Keys: object[] }> } }, ...rest: unknown[]) => {
-        const asked = command.input.RequestItems[controlTable]!.Keys;
-        if (left-- <= 0) return send(command as never, ...(rest as []));
-        const [first, ...others] = asked;
-        command.input.RequestItems[controlTable]!.Keys = [first!];
-        const answer = (await send(command as never, ...(rest as []))) as object;
-        return { ...answer, UnprocessedKeys: { [controlTable]: { Keys: others } } };
-      },
-    });
-    const store = dynamoStore({ client: partial, table: controlTable });
-    const names = jobs.map(({ name }) => name);
-    const read = await store.readMany(names, budgetOn(scene.clock));
-    expect([...read.keys()].sort()).toEqual([...names].sort());
-    left = Number.POSITIVE_INFINITY;
-    await expect(store.readMany(names, { ...budgetOn(scene.clock), until: scene.clock.now() })).rejects.toMatchObject({
-      code: "STORE_UNAVAILABLE",
-      cause: { message: "DynamoDB left 4 of them unprocessed, throttled" },
-    });
-  });
-
-  it("tries again when it is throttled, and leaves out what doesn't exist", async () => {
-    const scene = openScene(fixture);
-    const job = scene.job();
-    await scene.watch([job]);
-    const throttled = fixture.proxy.next("BatchGetItem", "throttle");
-    const store = fixture.faulty();
-    const read = await store.readMany([job.name, "no-such-job", job.name], budgetOn(scene.clock));
-    expect(throttled.hits).toBe(1);
-    expect([...read.keys()]).toEqual([job.name]);
-    expect(read.get(job.name)).toEqual(await fixture.store.read(job.name, budgetOn(scene.clock)));
-    expect((await store.readMany([], budgetOn(scene.clock))).size).toBe(0);
-  });
-});
-
 describe("Options of a watchdog", () => {
   it("that can't be accepted are named all at once, each with what is allowed", () => {
     const wrong = {
@@ -493,59 +449,5 @@ describe("A dry run of the watchdog", () => {
     expect(scene.started).toEqual([]);
     expect(scene.metrics.sets).toHaveLength(before);
     expect(await fixture.store.read(unknown.name, budgetOn(scene.clock))).toBeUndefined();
-  });
-});
-
-describe("What the watchdog notes on a control item", () => {
-  const note = (tick: number, by = "w", times = 1) => ({ tick, at: tick + hour, times, by });
-
-  it("is refused where there is no item, the tick is done, or it or a later one is noted", async () => {
-    const scene = openScene(fixture);
-    const budget = () => budgetOn(scene.clock);
-    const job = freshName();
-    const tick = Date.parse("2026-03-01T05:00:00Z");
-    expect(await fixture.store.noteHealed(job, note(tick), budget())).toBe("refused");
-    expect(await fixture.store.read(job, budget())).toBeUndefined();
-    await fixture.store.create(job, scene.clock.now(), budget());
-    expect(await fixture.store.noteHealed(job, note(tick), budget())).toBe("noted");
-    expect(await fixture.store.noteHealed(job, note(tick, "other"), budget())).toBe("refused");
-    expect(await fixture.store.noteHealed(job, note(tick - hour, "other"), budget())).toBe("refused");
-    expect(await fixture.store.noteHealed(job, note(tick + hour, "other", 2), budget())).toBe("noted");
-    expect((await fixture.store.read(job, budget()))?.healed).toEqual(note(tick + hour, "other", 2));
-    await fixture.client.send(
-      new PutItemCommand({
-        TableName: controlTable,
-        Item: { ...key(job), ...marshall({ fence: 5, since: 0, tick: tick + 2 * hour }) },
-      }),
-    );
-    expect(await fixture.store.noteHealed(job, note(tick + 2 * hour), budget())).toBe("refused");
-    expect(await fixture.store.noteHealed(job, note(tick + 3 * hour), budget())).toBe("noted");
-  });
-
-  it("is recognised as its own when the reply was lost (as in case 13)", async () => {
-    const scene = openScene(fixture);
-    const job = freshName();
-    await fixture.store.create(job, scene.clock.now(), budgetOn(scene.clock));
-    const lost = fixture.proxy.next("UpdateItem", "lost-reply");
-    expect(await fixture.faulty().noteHealed(job, note(hour), budgetOn(scene.clock))).toBe("noted");
-    expect(lost.hits).toBe(1);
-    expect(fixture.proxy.requests).toHaveLength(2);
-  });
-
-  it("about a schedule is refused where something else is expected by now", async () => {
-    const scene = openScene(fixture);
-    const job = scene.job();
-    const budget = () => budgetOn(scene.clock);
-    scene.clock.set("2026-03-01T01:00:00Z");
-    await scene.run(job, scene.clock.now());
-    const expected = Date.parse("2026-03-01T02:00:00Z");
-    expect((await fixture.store.read(job.name, budget()))?.nextTick).toBe(expected);
-    await fixture.store.noteSchedule(job.name, { nextTick: 1, seen: expected + 1, at: 7 }, budget());
-    expect(await fixture.store.read(job.name, budget())).not.toHaveProperty("activeSince");
-    await fixture.store.noteSchedule(job.name, { nextTick: 1, seen: expected, at: 7 }, budget());
-    expect(await fixture.store.read(job.name, budget())).toMatchObject({ nextTick: 1, activeSince: 7 });
-    await fixture.client.send(new DeleteItemCommand({ TableName: controlTable, Key: key(job.name) }));
-    await fixture.store.noteSchedule(job.name, { nextTick: 2, seen: 1, at: 8 }, budget());
-    expect(await fixture.store.read(job.name, budget())).toBeUndefined();
   });
 });
