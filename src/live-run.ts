@@ -37,7 +37,7 @@ import { type Ending, recordOf } from "./run-record.ts";
 import { watchStopping } from "./stopping.ts";
 import { turns } from "./turns.ts";
 
-export type Finished =
+type Finished =
   | { readonly kind: "ended"; readonly ending: Ending; readonly record: RunRecord }
   /** A later tick was queued behind this run, which now covers it too: do the work again. */
   | { readonly kind: "again" };
@@ -194,7 +194,8 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     return recordOf(attempt, lease, state, {
       ...ending,
       at,
-      progress: end,
+      // No commit of a dry run was sent: its watermark stands as it was.
+      progress: dryRun ? unmoved(end, state) : end,
       ticks: ticks.range,
       skipped: ticks.skippedThrough(end.completed),
     });
@@ -224,7 +225,8 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
           owner: lease.owner,
           tick: ticks.through,
           at,
-          durationMs: at - attempt.startedAt,
+          // A clock may have been set back meanwhile.
+          durationMs: Math.max(0, at - attempt.startedAt),
           items: end.items,
         },
         predecessors.recorded,
@@ -409,6 +411,11 @@ const isComplete = ({ outcome }: Ending): boolean => outcome === "dry_run" || tr
 
 /** The lease was lost, and the commit that was in doubt then had been applied: the record must count it. */
 const wasApplied = (error: unknown): boolean => (error as LeaseLostError).lastCommit === "applied";
+
+const unmoved = ({ watermark: _, ...progress }: Progress, { watermark }: ControlState): Progress => ({
+  ...progress,
+  ...(watermark === undefined ? {} : { watermark }),
+});
 
 const withoutTick = ({ completed: _, ...progress }: Progress): Progress => progress;
 

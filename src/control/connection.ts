@@ -54,7 +54,7 @@ const requireRegion = async (client: DynamoDBClient): Promise<void> => {
 };
 
 /** Sends one request; its answer, or whatever the SDK throws, within the request timeout. */
-export const sendOnce = async <T>(connection: Connection, command: Command): Promise<T> => {
+const sendOnce = async <T>(connection: Connection, command: Command): Promise<T> => {
   const { client, requestTimeoutMs } = connection;
   if (!regioned.has(client)) await requireRegion(client);
   // Not AbortSignal.timeout, which goes on after the answer and then makes an error for every request.

@@ -125,9 +125,6 @@ const finishCommand = (connection: Connection, lease: Lease, finish: Finish): Tr
   });
 };
 
-/** The control item and the run's record. */
-export const finishActions = 2;
-
 /** The lease is no longer ours: our own record tells whether that is because we finished (or were cancelled). */
 const whatIsOnRecord = async (
   connection: Connection,

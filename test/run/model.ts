@@ -86,7 +86,7 @@ export const itemsOf = (work: WorkPlan, ticks: number): number =>
   work.shape === "tick" ? ticks : work.perTick * ticks;
 
 /** How many transactions a tick's writes make. */
-export const partsOf = (writes: number): number => Math.ceil(writes / 99);
+const partsOf = (writes: number): number => Math.ceil(writes / 99);
 
 /** Everything that `number` ticks have to do is in the log. */
 const isDone = (work: WorkPlan, log: readonly Entry[], number: number): boolean =>

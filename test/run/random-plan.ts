@@ -5,7 +5,7 @@
 import * as fc from "fast-check";
 
 /** How the code of a `run` job makes its commits. */
-export type Style = "one by one" | "at once" | "unawaited" | "swallowing";
+type Style = "one by one" | "at once" | "unawaited" | "swallowing";
 
 export type WorkPlan =
   | {
@@ -26,7 +26,7 @@ export type WorkPlan =
       readonly limit: number | undefined;
     };
 
-export const moveKinds = [
+const moveKinds = [
   /** A request is done and answered, or a timer fires, or the next delivery comes, or time passes. */
   "go",
   /** A request is done; its answer is still on its way. */
@@ -46,7 +46,7 @@ export const moveKinds = [
   "cancel",
 ] as const;
 
-export type MoveKind = (typeof moveKinds)[number];
+type MoveKind = (typeof moveKinds)[number];
 export type Move = readonly [kind: MoveKind, choice: number];
 
 export interface Plan {
