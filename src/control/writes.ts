@@ -111,12 +111,6 @@ export const prepareWrites = (
 
 export const noWrites: PreparedWrites = { actions: [], bytes: 0, touched: [] };
 
-/** Whether two lots of writes fit one transaction: not too many, not too large, and no item twice. */
-export const fitTogether = (one: PreparedWrites, other: PreparedWrites): boolean =>
-  one.actions.length + other.actions.length <= mostActions &&
-  one.bytes + other.bytes <= mostBytes &&
-  !other.touched.some((item) => one.touched.includes(item));
-
 /** Several lots of writes that fit one transaction, in order. */
 export const joinWrites = (lots: readonly PreparedWrites[]): PreparedWrites => ({
   actions: lots.flatMap(({ actions }) => actions),
@@ -186,7 +180,8 @@ const prepareOne = (write: Write, index: number, controlTable: string): Prepared
       index,
     );
   }
-  for (const [name, value] of Object.entries(kind === "Update" && values ? values : {})) {
+  // Values that are small together are small each.
+  for (const [name, value] of valueBytes > largestItemBytes ? Object.entries(values as Item) : []) {
     if (sizeOfValue(value) <= largestItemBytes) continue;
     throw new CommitRefusedError(
       `write ${index} (Update) sets ${name} to a value of ${sizeOfValue(value)} bytes, and an item has at most ${largestItemBytes} (400 KB)`,
@@ -263,7 +258,11 @@ export const sameItemRefusal = (
 
 /** A table's name from its name or ARN. */
 export const tableName = (nameOrArn: unknown): string | undefined =>
-  typeof nameOrArn === "string" && nameOrArn !== "" ? nameOrArn.replace(/^arn:.*:table\/([^/]+).*$/, "$1") : undefined;
+  typeof nameOrArn !== "string" || nameOrArn === ""
+    ? undefined
+    : nameOrArn.startsWith("arn:")
+      ? nameOrArn.replace(/^arn:.*:table\/([^/]+).*$/, "$1")
+      : nameOrArn;
 
 /**
  * How DynamoDB counts an item's size, as far as it is documented:

@@ -4,14 +4,14 @@
  * Starts `task` for up to `atOnce` of `inputs` at a time, and yields each input with its result in order. A rejected
  * result is yielded as a rejected promise, so that what came before it can be used first.
  */
-export async function* inOrder<Input, Result>(
+export function* inOrder<Input, Result>(
   inputs: readonly Input[],
   atOnce: number,
   task: (input: Input) => Result | Promise<Result>,
-): AsyncGenerator<{ readonly input: Input; readonly result: Result | Promise<Result> }> {
+): Generator<{ readonly input: Input; readonly result: Result | Promise<Result> }> {
   const started: (Result | Promise<Result>)[] = [];
   const start = (input: Input) => {
-    const result = task(input);
+    const result = settled(() => task(input));
     // Its turn comes later; until then its failure isn't unhandled.
     if (result instanceof Promise) result.catch(() => {});
     started.push(result);
@@ -21,3 +21,12 @@ export async function* inOrder<Input, Result>(
     yield { input: inputs[index] as Input, result: started[index] as Result | Promise<Result> };
   }
 }
+
+/** What is thrown at once waits for its turn, too. */
+const settled = <Result>(task: () => Result | Promise<Result>): Result | Promise<Result> => {
+  try {
+    return task();
+  } catch (error) {
+    return Promise.reject(error);
+  }
+};

@@ -70,7 +70,7 @@ export const itemDoer = (work: SourceWork, live: LiveRun, run: RunInfo) => {
     return { cursor, writes, fate: "parked" };
   };
 
-  const settle = async (input: Input, result: PreparedWrites | Promise<PreparedWrites>): Promise<Lot> => {
+  const settle = async (input: Input, result: Promise<PreparedWrites>): Promise<Lot> => {
     try {
       return { cursor: input.cursor, writes: await result };
     } catch (error) {

@@ -2,7 +2,7 @@
  * Whole items into transactions: an item's writes are never split over two, so that it is done entirely or not at all;
  * items that touch the same thing go into different ones, since a transaction may touch an item only once.
  */
-import { fitTogether, joinWrites, noWrites, type PreparedWrites } from "../control/writes.ts";
+import { joinWrites, mostActions, mostBytes, type PreparedWrites } from "../control/writes.ts";
 import type { Json } from "../json.ts";
 
 /** One item's share of a transaction. */
@@ -26,17 +26,20 @@ export interface Packer {
 
 export const packer = (): Packer => {
   let lots: Lot[] = [];
-  let packed = noWrites;
+  let actions = 0;
+  let bytes = 0;
+  let touched = new Set<string>();
+  const fits = ({ writes }: Lot): boolean =>
+    actions + writes.actions.length <= mostActions &&
+    bytes + writes.bytes <= mostBytes &&
+    !writes.touched.some((item) => touched.has(item));
   return {
     add: (lot) => {
-      if (lots.length > 0 && !fitTogether(packed, lot.writes)) return false;
+      if (lots.length > 0 && !fits(lot)) return false;
       lots.push(lot);
-      // Only the sums and the touched items are needed to go on; the actions are joined once, when they are taken.
-      packed = {
-        actions: { length: packed.actions.length + lot.writes.actions.length } as PreparedWrites["actions"],
-        bytes: packed.bytes + lot.writes.bytes,
-        touched: packed.touched.concat(lot.writes.touched),
-      };
+      actions += lot.writes.actions.length;
+      bytes += lot.writes.bytes;
+      for (const item of lot.writes.touched) touched.add(item);
       return true;
     },
     get items() {
@@ -45,7 +48,9 @@ export const packer = (): Packer => {
     take: () => {
       const taken = lots;
       lots = [];
-      packed = noWrites;
+      actions = 0;
+      bytes = 0;
+      touched = new Set();
       return taken;
     },
   };

@@ -13,7 +13,7 @@ import { holdForGuard, type Plan, passGuard, planner } from "./guard.ts";
 import { inOrder } from "./in-order.ts";
 import { itemDoer, type SourceWork } from "./item.ts";
 import { batchOf } from "./item-batch.ts";
-import { endOf, packer } from "./packing.ts";
+import { endOf, type Lot, packer } from "./packing.ts";
 import { outOfTime } from "./reserve.ts";
 import { parkedItems } from "./retry-parked.ts";
 import type { Source, SourcePage } from "./source.ts";
@@ -66,12 +66,14 @@ export const performSource = async (work: SourceWork, live: LiveRun, run: RunInf
   /** Packs a page's items; the bound that was reached, if one was. */
   const packPage = async (page: SourcePage<unknown>): Promise<string | undefined> => {
     const last = page.items.at(-1);
-    for await (const { input, result } of inOrder(page.items, work.concurrency, doItem.start)) {
+    for (const { input, result } of inOrder(page.items, work.concurrency, doItem.start)) {
       if (live.signal.aborted) throw live.signal.reason;
       // Rows that have come since were never planned.
       if (items >= planned) return "the plan";
       if (items > 0 && outOfTime(live)) return "the deadline";
-      const done = await doItem.settle(input, result);
+      // Waiting costs more than most items' work, so it isn't done for what is there.
+      const done: Lot =
+        result instanceof Promise ? await doItem.settle(input, result) : { cursor: input.cursor, writes: result };
       // A page may end further on than its last item.
       const lot = input === last && page.end !== undefined ? { ...done, end: page.end } : done;
       if (!pack.add(lot)) {

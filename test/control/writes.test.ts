@@ -1,7 +1,7 @@
 /** What a commit may hold. Everything else is refused before anything is sent, by the write's index and the limit. */
 import type { DynamoStore, Json, Write } from "cronfence";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { fitTogether, joinWrites } from "../../src/control/writes.ts";
+import { joinWrites } from "../../src/control/writes.ts";
 import { controlTable, freshName, useEngine } from "../fixture.ts";
 import { openScene } from "./conformance.ts";
 
@@ -275,16 +275,6 @@ describe("writes", () => {
         },
       },
     ]);
-  });
-
-  it("of several items of work fit one transaction unless they are too many, too large or touch one item", () => {
-    const lot = (...writes: Write[]) => store.prepare(writes);
-    expect(fitTogether(lot(update("a")), lot(update("b"), put("c")))).toBe(true);
-    expect(fitTogether(lot(update("a")), lot(put("b"), put("a")))).toBe(false);
-    expect(fitTogether(store.prepare(many(99)), lot(update("a")))).toBe(false);
-    expect(fitTogether(store.prepare(many(98)), lot(update("a")))).toBe(true);
-    const large = (id: string) => lot(...Array.from({ length: 6 }, (_, i) => put(`${id}-${i}`, { text: kb(390) })));
-    expect(fitTogether(large("a"), large("b"))).toBe(false);
   });
 
   it("joined keep their order, their size and what they touch", () => {

@@ -127,12 +127,13 @@ const poisoned =
     return [newRow(run, item)];
   };
 
+const everyPosition = [...positions, ["every one", numbers(120)] as [string, string[]]];
 describe('An item that fails, with onItemError "stop"', () => {
-  it.each([...positions, ["every one", numbers(120)] as [string, string[]]])(
-    "ends the run before it, with all that came earlier committed (%s)",
-    async (_, poison) => {
+  it.each(everyPosition.flatMap(([where, poison]) => [1, 4].map((concurrency) => ({ where, poison, concurrency }))))(
+    "ends the run before it, with all that came earlier committed ($where, concurrency $concurrency)",
+    async ({ poison, concurrency }) => {
       const items = numbers(120);
-      const here = sourceScene(engine, arraySource(items, 50), poisoned(poison), { clock: clock() });
+      const here = sourceScene(engine, arraySource(items, 50), poisoned(poison), { clock: clock(), concurrency });
       const before = items.indexOf(poison[0] as string);
       expect(await here.go()).toMatchObject({
         outcome: "failed",
