@@ -255,7 +255,7 @@ export class NotDoneError extends CronfenceError {
   }
 }
 
-/** A destructive run was about to affect more than it may: nothing was written. */
+/** A destructive run was about to affect more than it may: nothing of its plan was written (earlier ticks' plans may have been). */
 export class GuardTrippedError extends CronfenceError {
   override readonly name = "GuardTrippedError";
   readonly job: string;
@@ -266,7 +266,7 @@ export class GuardTrippedError extends CronfenceError {
   constructor(job: string, plan: { readonly count: number; readonly hash: string }, exceeded: string) {
     super(
       "GUARD_TRIPPED",
-      `job "${job}": nothing was written, since ${plan.count} planned items exceed ${exceeded}; ` +
+      `job "${job}": nothing of this plan was written, since ${plan.count} planned items exceed ${exceeded}; ` +
         "look at the plan, and approve it if it is right",
     );
     this.job = job;

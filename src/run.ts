@@ -77,7 +77,9 @@ const performed = async (job: Job, live: LiveRun): Promise<Ending> => {
     // A tick job that stopped early has completed what its own commits say.
     return job.work.shape === "tick" && ending.outcome === "capped" ? ending : { ...ending, ...completes };
   } catch (error) {
-    if (!hasCode(error, "GUARD_TRIPPED")) return { outcome: "failed", error };
+    if (!hasCode(error, "GUARD_TRIPPED")) {
+      return { outcome: "failed", error: error === undefined ? new Error("the job's code threw undefined") : error };
+    }
     const { planned, hash } = error as GuardTrippedError;
     return { outcome: "guard_tripped", error, tripped: { count: planned, hash } };
   }

@@ -209,6 +209,14 @@ describe("failed", () => {
     for (const gone of ["tick", "owner", "leaseUntil", "run", "lastSuccessAt"]) expect(after).not.toHaveProperty(gone);
   });
 
+  it("says so where nothing was thrown, too", async () => {
+    const { tick, records, lines } = await setting({ run: () => Promise.reject() });
+    const error = { name: "Error", message: "the job's code threw undefined" };
+    expect(await tick("11:20")).toMatchObject({ outcome: "failed", error });
+    expect(await records()).toMatchObject([{ outcome: "failed", error }]);
+    expect(lines.at(-1)).toMatchObject({ level: "error", error });
+  });
+
   it("counts the retries of one tick once, and each other tick", async () => {
     const { tick, byHand, state } = await setting({ run: failing });
     const counts: number[] = [];
@@ -806,6 +814,14 @@ describe("A run's requests are few:", () => {
   });
 });
 
+describe("a run whose clock is set back", () => {
+  it("took no time, rather than less", async () => {
+    const { tick, clock, state } = await setting({ run: () => clock.set(instant("11:24")) });
+    expect(await tick("11:20")).toMatchObject({ outcome: "succeeded", durationMs: 0 });
+    expect(await state()).toMatchObject({ recent: [{ durationMs: 0 }] });
+  });
+});
+
 describe("dry_run", () => {
   const whatItDoes = {
     run: async (run: Run) => {
@@ -838,7 +854,11 @@ describe("dry_run", () => {
         recentOwners: [...before.recentOwners, expect.any(String)],
       });
       expect((await records()).map(({ outcome }) => outcome)).toEqual(["succeeded", "dry_run"]);
-      expect((await records())[1]).toMatchObject({ watermarkBefore: 1, completed: instant("11:10") });
+      expect((await records())[1]).toMatchObject({
+        watermarkBefore: 1,
+        watermarkAfter: 1,
+        completed: instant("11:10"),
+      });
       expect(lines.at(-1)).toMatchObject({ outcome: "dry_run" });
       // The tick is still owed.
       expect(await real.tick("11:20")).toMatchObject({ outcome: "succeeded", ticks: { count: 1 } });

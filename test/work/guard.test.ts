@@ -1,4 +1,4 @@
-import { defineJob, type Job, type Json, type RunReport, runJob, type TickRun, type Write } from "cronfence";
+import { cron, defineJob, type Job, type Json, type RunReport, runJob, type TickRun, type Write } from "cronfence";
 import { fromAsyncIterable, type Source } from "cronfence/sources";
 import { dumpTable, settableClock } from "cronfence/testing";
 import { describe, expect, it } from "vitest";
@@ -125,6 +125,26 @@ describe("A destructive job", () => {
     const report = await runJob(job, { kind: "schedule", tick: start }, { store: engine.store, clock, log: silentLog });
     expect(report).toMatchObject({ outcome: "failed", commits: 0, error: { code: "COMMIT_REFUSED" } });
     expect((await dumpTable(engine.client, "sessions")).filter(({ id }) => String(id).startsWith(name))).toEqual([]);
+  });
+
+  it("says that nothing of the plan was written, not that nothing was: an earlier tick of the run may be done", async () => {
+    const clock = settableClock(start);
+    const name = freshName();
+    const job = defineJob({
+      name,
+      timeout: "30s",
+      schedule: cron("* * * * *"),
+      destructive: { max: 2 },
+      tick: (tick) =>
+        ids(tick.at.getTime() === start ? 3 : 1).map((id) => ({
+          Put: { TableName: "sessions", Item: { id: `${name}/${tick.id}/${id}` } },
+        })),
+    });
+    await engine.store.create(name, start - 61_000, budgetOn(clock));
+    const report = await runJob(job, { kind: "schedule", tick: start }, { store: engine.store, clock, log: silentLog });
+    expect(report).toMatchObject({ outcome: "guard_tripped", commits: 1, items: 1 });
+    expect(report.error?.message).toContain("nothing of this plan was written");
+    expect((await engine.store.read(name, budgetOn(clock)))?.tick).toBe(start - 60_000);
   });
 
   it("guards a tick's writes before the first of them is committed", async () => {
