@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { leastSlackMs } from "./alert.ts";
 import { type Duration, milliseconds } from "./duration.ts";
 import { InvalidOptionsError } from "./errors.ts";
+import { isInstant } from "./instant.ts";
 import { metricsKinds } from "./observe/metrics.ts";
 import { isPingUrl } from "./observe/ping.ts";
 import type { Exception, Schedule } from "./schedule/index.ts";
@@ -32,8 +33,6 @@ const isSchedule = (value: unknown) =>
   isRecord(value) && typeof value.next === "function" && typeof value.between === "function";
 const isSource = (value: unknown) => isRecord(value) && typeof value.read === "function";
 const isDuration = (value: unknown) => milliseconds(value) !== undefined;
-const isInstant = (value: unknown) =>
-  typeof value === "string" && /T.*(Z|[+-]\d{2}:?\d{2})$/.test(value) && Number.isFinite(Date.parse(value));
 const isFunction = (value: unknown) => typeof value === "function";
 
 const duration = z.custom<Duration>(isDuration);
@@ -81,7 +80,7 @@ const shape = {
   except: z.optional(z.custom<readonly Exception[]>(Array.isArray)),
   jitter: z.optional(duration),
   exact: z.optional(z.boolean()),
-  startAt: z.optional(z.custom<string>(isInstant)),
+  startAt: z.optional(z.custom<string>((value) => typeof value === "string" && isInstant(value))),
   startWithin: z.optional(duration),
   catchUp: z.optional(z.enum(["all", "latest", "none"])),
   maxTicks: count,
@@ -188,9 +187,19 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | undefined)?.[key], value);
 
-const show = (value: unknown): string => {
+/** JSON, and for what has none (NaN, a bigint, a circle) as JavaScript says it. */
+const textOf = (value: unknown): string => {
+  if (typeof value === "number") return String(value);
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return String(value);
+  }
+};
+
+export const show = (value: unknown): string => {
   if (value === undefined) return "missing";
   if (typeof value === "function") return "a function";
-  const text = JSON.stringify(value) ?? String(value);
+  const text = textOf(value);
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 };

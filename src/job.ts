@@ -9,7 +9,7 @@ import { type Clock, systemClock } from "./clock.ts";
 import type { Write } from "./control/writes.ts";
 import { type Duration, milliseconds } from "./duration.ts";
 import { InvalidOptionsError } from "./errors.ts";
-import { readOptions } from "./job-options.ts";
+import { readOptions, show } from "./job-options.ts";
 import type { Json } from "./json.ts";
 import type { MetricsKind } from "./observe/metrics.ts";
 import type { PingUrls } from "./observe/ping.ts";
@@ -240,7 +240,7 @@ export function defineJob(
   options: JobOptions & Partial<RunWork<Json> & TickWork<Json> & SourceWork<unknown>>,
   { clock = systemClock }: DefineDeps = {},
 ): Job {
-  const subject = `job ${JSON.stringify((options as { name?: unknown } | undefined)?.name ?? "(no name)")}`;
+  const subject = `job ${show((options as { name?: unknown } | undefined)?.name ?? "(no name)")}`;
   const { name, overlap, dryRun, except, exact, startAt, startWithin, maxTicks, ...rest } = readOptions(
     subject,
     options,

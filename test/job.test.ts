@@ -130,6 +130,15 @@ describe("A definition is refused", () => {
   });
 
   it.each([
+    [{ timeout: Number.NaN }, "timeout is NaN, and must be"],
+    [{ ttl: 10n }, "ttl is 10, and must be"],
+    [{ name: 10n }, "name is 10, and must be"],
+    [{ schedule: cron("*/5 * * * *"), except: [null, {}] }, "except: null is no date, range, freeze or calendar"],
+  ])("by what is wrong with it, also where that isn't JSON: %o", (options, problem) => {
+    expect(() => define({ name: "a", timeout: "1m", run, ...options })).toThrow(problem);
+  });
+
+  it.each([
     ["dry_run", "dryRun"],
     ["timout", "timeout"],
     ["overlaps", "overlap"],
@@ -186,7 +195,7 @@ describe("A definition is refused", () => {
     [withSource, "limit", [5, "5", null, []]],
     [withSchedule, "jitter", duration],
     [withSchedule, "startWithin", duration],
-    [withSchedule, "startAt", ["2026-03-01", "2026-03-01T00:00:00", "now", 5, null]],
+    [withSchedule, "startAt", ["2026-03-01", "2026-03-01T00:00:00", "2026-02-30T00:00:00Z", "now", 5, null]],
     [withSchedule, "exact", ["yes", 1, null]],
     [withSchedule, "except", ["2026-12-25", {}, 5]],
     [{ ...withRun, run: undefined, tick: run }, "catchUp", ["some", "", true, null]],

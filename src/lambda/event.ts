@@ -4,6 +4,7 @@
  */
 import * as z from "zod/mini";
 import { CronfenceError } from "../errors.ts";
+import { isInstant } from "../instant.ts";
 import type { Trigger } from "../trigger.ts";
 
 /** An invocation whose event no run can be started for. */
@@ -22,15 +23,6 @@ export class InvalidEventError extends CronfenceError {
     this.job = job;
   }
 }
-
-const instantForm = /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
-
-const isInstant = (text: string): boolean => {
-  const [, year, month, day] = instantForm.exec(text) ?? [];
-  // Date.parse takes February 30 for March 2.
-  const isDay = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
-  return isDay && Number.isFinite(Date.parse(text));
-};
 
 const instant = z.string().check(z.refine(isInstant));
 const text = z.string().check(z.maxLength(2_048));
@@ -99,6 +91,9 @@ const read = (job: string, event: unknown): Trigger => {
     return { kind: "schedule", tick: Date.parse(parse(job, scheduledEvent, event).time) };
   }
   const { dryRun, scheduledTime, reason, chain, parked } = parse(job, manual, event);
+  if (parked !== undefined && scheduledTime !== undefined) {
+    throw new InvalidEventError(job, "parked items are done instead of a tick: give parked or scheduledTime, not both");
+  }
   return {
     kind: "manual",
     ...(scheduledTime === undefined ? {} : { tick: Date.parse(scheduledTime) }),

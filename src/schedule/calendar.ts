@@ -35,6 +35,10 @@ export interface ScheduleWithCalendar extends Schedule {
   removed(after: number, through: number): Iterable<RemovedTick>;
 }
 
+const isException = (given: unknown): boolean =>
+  typeof given === "string" ||
+  (typeof given === "object" && given !== null && ["on", "from", "days"].some((key) => key in given));
+
 /**
  * A calendar of `exceptions`.
  * @throws InvalidOptionsError listing all that can't be read.
@@ -45,6 +49,10 @@ export function calendar(exceptions: readonly Exception[]): Calendar {
   const problems: string[] = [];
   for (const exception of exceptions) {
     try {
+      if (!isException(exception)) {
+        problems.push(`${JSON.stringify(exception)} is no date, range, freeze or calendar`);
+        continue;
+      }
       if (typeof exception === "string") addDates(days, exception, exception);
       else if ("on" in exception) addDates(days, exception.on, exception.reason);
       else if ("from" in exception) freezes.push(readFreeze(exception));

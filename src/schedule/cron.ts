@@ -5,7 +5,7 @@
 
 import { readExpression } from "./expression.ts";
 import { shortestInterval } from "./interval.ts";
-import { checkOptions } from "./options.ts";
+import { checkOptions, refuseNonText } from "./options.ts";
 import { rate } from "./rate.ts";
 import type { GapPolicy, OverlapPolicy, Schedule } from "./schedule.ts";
 import { ascendingTicks, type ChangePolicy, descendingTicks, firstOf } from "./ticks.ts";
@@ -42,6 +42,7 @@ export function cron(expression: string, options: CronOptions = {}): Schedule {
     gap: ["after", "skip"],
     overlap: ["first", "both"],
   });
+  refuseNonText(expression);
   const zone = canonicalZone(options.zone ?? "UTC");
   if (/^\s*rate\s*\(/i.test(expression)) return rate(expression);
   const read = readExpression(expression);

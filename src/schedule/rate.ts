@@ -4,7 +4,7 @@
  */
 
 import { InvalidOptionsError, InvalidScheduleError } from "../errors.ts";
-import { checkOptions } from "./options.ts";
+import { checkOptions, refuseNonText } from "./options.ts";
 import type { Schedule } from "./schedule.ts";
 import { dayMs, horizon } from "./wall-pattern.ts";
 
@@ -29,6 +29,7 @@ const unitMs: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_0
  */
 export function rate(expression: string, options: RateOptions = {}): Schedule {
   checkOptions("rate", options, { anchor: undefined });
+  refuseNonText(expression);
   const anchor = options.anchor ?? 0;
   if (!Number.isSafeInteger(anchor)) {
     throw new InvalidOptionsError("rate", [`anchor: ${anchor} isn't an integer of milliseconds since the epoch`]);

@@ -38,6 +38,7 @@ const renamed: Readonly<Record<string, string>> = {
  */
 export function canonicalZone(zone: string): string {
   if (zone === "UTC" || zone === "Etc/UTC") return "UTC";
+  if (typeof zone !== "string") throw new InvalidOptionsError("schedule", [`zone: ${zone} isn't a time zone's name`]);
   // The list costs a tenth of the first formatter that Intl makes, which a function may never need.
   if (canonicalNames().has(zone)) return zone;
   // Later versions of Intl take "+05:30"; the platforms that run schedules don't.

@@ -132,6 +132,10 @@ const refused: Record<string, { event: unknown; says: RegExp }> = {
   "whose attempt is negative": { event: { ...scheduled("expire-carts", tick), attempt: -1 }, says: /attempt must be/ },
   "whose dryRun isn't true or false": { event: { dryRun: secret }, says: /dryRun must be true or false/ },
   "whose reason isn't text": { event: { reason: { secret } }, says: /reason must be a text/ },
+  "for parked items and for a tick": {
+    event: { parked: "all", scheduledTime: tick },
+    says: /give parked or scheduledTime, not both/,
+  },
   "from another source that looks like a schedule": {
     event: { ...classic, source: "aws.scheduler" },
     says: /source must be "aws\.events"/,

@@ -193,3 +193,17 @@ describe("what is read", () => {
     expect(cron("rate(5 minutes)", { zone: "Europe/Berlin" }).zone).toBe("UTC");
   });
 });
+
+describe("what isn't an expression or options", () => {
+  it.each([undefined, null, 5, {}, []])("is refused as such: %j", (expression) => {
+    expect(() => cron(expression as never)).toThrow(/an expression is a text, not /);
+    expect(() => rate(expression as never)).toThrow(/an expression is a text, not /);
+  });
+
+  it("is refused as such: a zone in place of the options, or one that isn't a text", () => {
+    expect(() => cron("0 0 * * *", "Europe/Berlin" as never)).toThrow(
+      'options must be an object with zone, gap, overlap, not "Europe/Berlin"',
+    );
+    expect(() => cron("0 0 * * *", { zone: 5 as never })).toThrow("zone: 5 isn't a time zone's name");
+  });
+});
