@@ -11,6 +11,7 @@ import type { Outcome } from "../../src/outcome.ts";
 import { withThrown } from "../../src/report.ts";
 import { freshName, useEngine } from "../fixture.ts";
 import { recordedLog } from "../recorded-log.ts";
+import { until } from "../testing/processes.ts";
 
 const fixture = useEngine("rows");
 afterEach(() => {
@@ -259,6 +260,31 @@ describe("Observers", () => {
       ["start told"],
       ["ended", "succeeded", tick],
     ]);
+  });
+
+  it("are told of the end only when they are through with the start, however late", async () => {
+    const { run, log } = scene();
+    const told: string[] = [];
+    let go = () => {};
+    const gate = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    const slow: RunObserver = {
+      name: "slow",
+      started: async () => {
+        await gate;
+        told.push("started");
+      },
+      ended: () => void told.push("ended"),
+    };
+    const quick: RunObserver = { name: "quick", ended: () => void told.push("quick ended") };
+    const running = run(define(), { observers: [slow, quick] });
+    await until("the run has ended and the quick one knows", () => told.includes("quick ended"));
+    expect(log.lines.at(-1)?.message).toBe("attempt ended: succeeded");
+    expect(told).toEqual(["quick ended"]);
+    go();
+    await running;
+    expect(told).toEqual(["quick ended", "started", "ended"]);
   });
 
   it("that throw, at the start or at the end, at once or later, are a line in the log each", async () => {
