@@ -1,5 +1,6 @@
 /** What every measurement works on: a local engine with a control table, a table for results, and 10,000 carts. */
 import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
 import { BatchWriteItemCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { createControlTable, dynamoStore, type Logger, type RunDeps, systemClock, type Write } from "cronfence";
@@ -56,6 +57,19 @@ export const openScene = async (): Promise<Scene> => {
 
 export const plainClient = (endpoint: string): DynamoDBClient =>
   new DynamoDBClient({ ...localClientConfig(endpoint), maxAttempts: 1 });
+
+/** As if the server were elsewhere: each request takes `ms` longer. */
+export const distantClient = (endpoint: string, ms: number): DynamoDBClient => {
+  const client = plainClient(endpoint);
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      await wait(ms);
+      return next(args);
+    },
+    { step: "finalizeRequest", priority: "low" },
+  );
+  return client;
+};
 
 /** Logs as in production, to where it costs no terminal. */
 const log: Logger = pino({ level: "info" }, pino.destination({ dest: "/dev/null", sync: false }));
