@@ -104,6 +104,7 @@ it.each([
     "that is imported for its types alone",
     { "src/setup.ts": 'import type { Migration } from "./migrate.ts"; export type M = Migration;' },
   ],
+  ["that has nothing but types", { "src/migrate.ts": "export interface Migration { readonly id: string }" }],
   [
     "of which nothing is used",
     {
@@ -113,6 +114,12 @@ it.each([
   ],
 ])("a bundle is fine with a module %s", async (_, files) => {
   expect(refusal(await metafileOf({ ...project, ...files }), "src/migrate.ts")).toBeUndefined();
+});
+
+it("a module that esbuild lists though nothing is left of it isn't in the bundle", async () => {
+  const metafile = await metafileOf(project);
+  for (const { inputs } of Object.values(metafile.outputs)) inputs["src/migrate.ts"] = { bytesInOutput: 0 };
+  expect(refusal(metafile, "src/migrate.ts")).toBeUndefined();
 });
 
 it("without rules everything may be there", async () => {

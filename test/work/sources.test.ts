@@ -232,7 +232,7 @@ describe("queryAfter in a job", () => {
     await add("x", -30);
     await add("at 10", 10);
     await go();
-    clock.set(now + 10_000);
+    clock.set(now + 10_500);
     await go();
     await add("at 9", 9);
     for (let second = 11; second <= 20; second += 1) {
