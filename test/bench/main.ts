@@ -16,6 +16,7 @@ import { openScene } from "./scene.ts";
 import { benchSchedule } from "./schedule.ts";
 import { measureTimes } from "./times.ts";
 import { measureWatchdog } from "./watchdog.ts";
+import { benchWork } from "./work.ts";
 
 // Node 20 works; the SDK's warning about it isn't a result.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
@@ -30,6 +31,7 @@ const measureAll = async (): Promise<Row[]> => {
     return [
       ...counts,
       ...(await measureTimes(scene)),
+      ...(await measureWork()),
       ...(await measureWatchdog(scene)),
       ...(await measureSchedules()),
       ...(await measureRehearsal()),
@@ -38,6 +40,11 @@ const measureAll = async (): Promise<Row[]> => {
     await scene.stop();
   }
 };
+
+const measureWork = async (): Promise<Row[]> =>
+  (await benchWork()).map(({ name, value, unit, goal }) =>
+    row(name, value, unit, goal === undefined ? undefined : { atMost: goal }),
+  );
 
 const measureSchedules = async (): Promise<Row[]> =>
   (await benchSchedule()).map(({ name, value, unit, goal }) =>
