@@ -1,5 +1,6 @@
 /** `cronfence check`: everything that is wrong, or seldom meant, in all jobs of a project. */
 import type { Command } from "commander";
+import { alarmCost } from "../alarms/cost.ts";
 import { staleZone } from "../schedule/stale-zones.ts";
 import { jobsOption, jsonOption } from "./arguments.ts";
 import { print, printJson, trace } from "./exit.ts";
@@ -27,6 +28,7 @@ export const addCheck = (program: Command): void => {
     .addHelpText(
       "after",
       "\nErrors: a file that can't be loaded, a definition that is refused, a name that is used twice." +
+        "\nThe numbers of metrics and alarms are what CloudWatch bills for where the watchdog and its alarms are deployed." +
         "\nWarnings: what is allowed and seldom meant, and zones whose rules this runtime has wrong." +
         "\n\nExample:\n  npx cronfence check --json",
     )
@@ -39,9 +41,10 @@ const check = async (options: CheckOptions): Promise<void> => {
   for (const { error } of found.problems) trace(error);
   const findings = findingsIn(found);
   const errors = findings.filter(({ severity }) => severity === "error").length;
+  const costs = found.jobs.map(({ job }) => ({ job: job.name, ...alarmCost(job) }));
   const counts = { jobs: found.jobs.length, errors, warnings: findings.length - errors };
   if (errors > 0) process.exitCode = 1;
-  if (options.json) return printJson({ ...counts, findings });
+  if (options.json) return printJson({ ...counts, findings, costs });
   if (findings.length > 0) {
     const { columns } = await import("./columns.ts");
     const headings = [{ heading: "", most: 7 }, { heading: "where", most: 36 }, { heading: "what" }];
@@ -50,6 +53,11 @@ const check = async (options: CheckOptions): Promise<void> => {
         headings,
         findings.map(({ severity, file, job, message }) => [severity, where(file, job), message]),
       )}\n`,
+    );
+  }
+  for (const { job, metrics, occasional, alarms } of costs) {
+    print(
+      `${job}: ${plural(metrics.length, "custom metric")} (and ${occasional.length} only when they happen), ${plural(alarms.length, "alarm")}`,
     );
   }
   print(`${plural(counts.jobs, "job")}, ${plural(errors, "error")}, ${plural(counts.warnings, "warning")}`);

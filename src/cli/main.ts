@@ -13,6 +13,9 @@ import { addRelease } from "./release.ts";
 import { addRetry } from "./retry.ts";
 import { addTable } from "./table.ts";
 
+// Node 20 works; the SDK's own advice to leave it would stand before every answer.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
+
 const program = new Command("cronfence")
   .description("Scheduled functions that run exactly as intended")
   .option("--debug", "shows where an error came from")

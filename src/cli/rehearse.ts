@@ -1,6 +1,7 @@
 /** `cronfence rehearse`: a job's own code over simulated time, on a local DynamoDB. */
 import type { Command } from "commander";
 import { durationText } from "../duration.ts";
+import { InvalidOptionsError } from "../errors.ts";
 import type { LeftOut } from "../rehearse/account.ts";
 import type { Rehearsal } from "../rehearse/rehearse.ts";
 import { instant, jobsOption, jsonOption, share, span, wholeNumber } from "./arguments.ts";
@@ -15,6 +16,8 @@ interface RehearseOptions {
   readonly duplicates: number;
   readonly json?: boolean;
   readonly log?: boolean;
+  readonly alarms?: boolean;
+  readonly missed?: readonly number[];
   readonly jobs: readonly string[];
 }
 
@@ -29,6 +32,8 @@ export const addRehearse = (program: Command): void => {
     .option("--seed <n>", "decides which ticks come twice and how late they come", wholeNumber(0, 2 ** 32 - 1), 1)
     .option("--duplicates <share>", "how many ticks are delivered twice", share, 0.05)
     .option("--log", "prints what the runs log, to standard error")
+    .option("--alarms", "says instead when you would be paged: nothing is run, the job's alarms are replayed")
+    .option("--missed <tick>", "with --alarms: a tick that nobody delivers; may be given several times", instants)
     .addOption(jobsOption())
     .addOption(jsonOption())
     .addHelpText(
@@ -36,12 +41,37 @@ export const addRehearse = (program: Command): void => {
       "\nTicks are delivered as EventBridge Scheduler would deliver them: late by the job's jitter, some twice, none at a time that" +
         "\nthe clocks skip, and again after a run that fails. DynamoDB is a local one, with the tables that the module's export" +
         "\n`local` names. Nothing else is simulated: whatever else the job calls is called, without your AWS credentials." +
-        "\n\nExample:\n  npx cronfence rehearse daily-report --from 2026-01-01 --to 2027-01-01 --outage 2026-08-01..2026-08-03",
+        "\n\nExample:\n  npx cronfence rehearse daily-report --from 2026-01-01 --to 2027-01-01 --outage 2026-08-01..2026-08-03" +
+        "\n  npx cronfence rehearse daily-report --from 2026-01-01 --to 2026-02-01 --alarms --missed 2026-01-15T05:30Z",
     )
-    .action(showRehearsal);
+    .action((name: string, options: RehearseOptions) =>
+      options.alarms ? showAlarms(name, options) : showRehearsal(name, options),
+    );
+};
+
+/** One more of an option that may be given several times. */
+const instants = (text: string, earlier: readonly number[] = []): readonly number[] => [...earlier, instant(text)];
+
+const showAlarms = async (name: string, options: RehearseOptions): Promise<void> => {
+  const [{ loadJobs, pickJob }, { reportProblems }, { rehearsalText, rehearseAlarms }] = await Promise.all([
+    import("./load-jobs.ts"),
+    import("./problems.ts"),
+    import("../alarms/rehearsal.ts"),
+  ]);
+  const found = await loadJobs(options.jobs);
+  reportProblems(found);
+  const { from, to, seed, missed = [], outage: outages = [] } = options;
+  const rehearsal = rehearseAlarms([pickJob(found, name).job], { from, to, seed, missed, outages });
+  if (options.json) printJson(rehearsal);
+  else print(rehearsalText(rehearsal));
 };
 
 const showRehearsal = async (name: string, options: RehearseOptions): Promise<void> => {
+  if (options.missed !== undefined) {
+    throw new InvalidOptionsError("rehearse", [
+      "--missed is for --alarms; a tick that isn't delivered here is an --outage",
+    ]);
+  }
   const [{ loadJobs, pickJob }, { reportProblems }, { startEngine }, { rehearse }] = await Promise.all([
     import("./load-jobs.ts"),
     import("./problems.ts"),

@@ -10,7 +10,9 @@ const stale = staleZone("America/Vancouver");
 describe("cronfence check", () => {
   it("has nothing to say of jobs that are well", async () => {
     const cwd = await projectOf({ "handlers/a.ts": jobSource("well") });
-    expect(await check(cwd)).toEqual({ code: 0, stdout: "1 job, 0 errors, 0 warnings\n", stderr: "" });
+    const { code, stdout, stderr } = await check(cwd);
+    expect(stdout).toMatch(/^well: \d custom metrics .*, \d alarms\n1 job, 0 errors, 0 warnings\n$/);
+    expect([code, stderr]).toEqual([0, ""]);
   });
 
   it("warns of a time of day that clocks skip, and succeeds", async () => {
@@ -22,7 +24,11 @@ describe("cronfence check", () => {
 
   it("warns of what is seldom meant, and of zones that this runtime has wrong, and succeeds", async () => {
     const { code, stdout } = await check(fixture("warned"), "--json");
-    const { findings, ...counts } = JSON.parse(stdout) as { findings: { job: string; message: string }[] };
+    const {
+      findings,
+      costs: _,
+      ...counts
+    } = JSON.parse(stdout) as { costs: unknown; findings: { job: string; message: string }[] };
     expect(counts).toEqual({ jobs: 2, errors: 0, warnings: stale === undefined ? 2 : 4 });
     const file = "handlers/jobs.ts";
     const severity = "warning";
@@ -61,7 +67,11 @@ describe("cronfence check", () => {
     expect(code).toBe(1);
 
     const json = await check(cwd, "--json");
-    const { findings, ...counts } = JSON.parse(json.stdout) as { findings: { severity: string; job: string | null }[] };
+    const {
+      findings,
+      costs: _,
+      ...counts
+    } = JSON.parse(json.stdout) as { costs: unknown; findings: { severity: string; job: string | null }[] };
     expect(counts).toEqual({ jobs: 2, errors: 5, warnings: 1 });
     expect(findings.map(({ severity, job }) => [severity, job])).toEqual([
       ...Array(5).fill(["error", null]),
