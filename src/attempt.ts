@@ -225,11 +225,20 @@ const tryAcquire = (attempt: Attempt, takeover?: { fence: number }): Promise<Acq
       skewMs: spec.skewMs,
       ...(trigger.tick === undefined ? {} : { tick: trigger.tick }),
       ...(takeover === undefined ? {} : { takeover }),
-      // The first tick of a job that is to begin at an instant is that instant, if it is one.
-      ...(spec.catchUp.startAt === undefined ? {} : { since: spec.catchUp.startAt - 1 }),
+      since: firstOwedAfter(spec, trigger, startedAt),
     },
     acquireBudget(attempt),
   );
+};
+
+/**
+ * Should this be the first use of the job: ticks through this instant aren't owed. The first tick of a job that is to
+ * begin at an instant is that instant, if it is one; what comes after a tick that was delivered is owed, however late
+ * that was, and whatever our clock says.
+ */
+const firstOwedAfter = ({ catchUp }: LeaseSpec, { kind, tick }: Trigger, now: number): number => {
+  if (catchUp.startAt !== undefined) return catchUp.startAt - 1;
+  return kind === "schedule" && tick !== undefined ? Math.min(tick, now) : now;
 };
 
 /** A commit in the way of an acquisition is over within this, or the job is simply held. */

@@ -126,6 +126,13 @@ describe("case 30: runs that leave no trace", () => {
 });
 
 describe("a tick from before the job was known", () => {
+  it("that was delivered leaves all after it owed, though the job was known only later", async () => {
+    const scene = await sceneOf(engine, cron("*/10 * * * *"), undefined);
+    await scene.deliver(at(0), 35 * minuteMs);
+    await scene.deliver(at(40));
+    expect(scene.started).toEqual([at(0), at(10), at(20), at(30), at(40)]);
+  });
+
   it("that a person has done leaves none of those owed that lie between it and then", async () => {
     const scene = await sceneOf(engine, cron("*/10 * * * *"), at(5));
     await scene.deliver(at(-24 * 60));

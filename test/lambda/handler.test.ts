@@ -74,7 +74,7 @@ describe("A function's invocation", () => {
   });
 
   it("throws an error even if the job threw nothing that can be thrown on", async () => {
-    const { deliver } = setting({ run: () => Promise.reject(undefined) });
+    const { deliver } = setting({ run: () => Promise.reject(null) });
     await expect(deliver("11:10")).rejects.toThrow("ended as failed");
   });
 

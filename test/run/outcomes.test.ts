@@ -774,7 +774,7 @@ describe("A job's first use", () => {
     const { tick, rows, state } = await setting({ tick: tickRow }, { of: { name, clock } });
     expect(await tick("11:20")).toMatchObject({ outcome: "succeeded", ticks: { count: 1 } });
     expect(await rows()).toEqual([iso("11:20")]);
-    expect(await state()).toMatchObject({ since: instant("11:25"), fence: instant("11:25") / 1_000 + 1 });
+    expect(await state()).toMatchObject({ since: instant("11:20"), fence: instant("11:25") / 1_000 + 1 });
   });
 });
 
