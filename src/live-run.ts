@@ -112,6 +112,8 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   /** Why nothing may be written yet. */
   let heldBack: string | undefined;
   let staged: Batch | undefined;
+  /** The end has been asked for, and has what it takes with it. */
+  let settling = false;
 
   const ticks = passes(attempt, state);
   const stopping = watchStopping(attempt);
@@ -382,6 +384,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     stage: (batch) => {
       if (stopping.halted !== undefined) throw stopping.halted;
       if (heldBack !== undefined) throw new CommitRefusedError(heldBack);
+      if (settling) throw new CommitRefusedError("the run's end is on its way, and takes no last batch any more");
       if (staged !== undefined) {
         throw new CommitRefusedError("a last batch is already kept for the end of this run, which takes one");
       }
@@ -391,12 +394,16 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
       // Work that failed doesn't get commits through that it never waited for; work that is done does.
       if (!isComplete(asked)) close(asked.outcome);
       await queue.idle();
+      settling = true;
       const ending = isComplete(asked) ? (stopping.ending ?? unseenFailure() ?? asked) : asked;
       try {
         const isLost = ending.outcome === "lease_lost";
         const finished = await queue.take(() => (isLost ? lost(ending.error as Error) : settle(ending)));
         if (finished.kind === "ended") close(finished.ending.outcome);
-        else beat.arm();
+        else {
+          settling = false;
+          beat.arm();
+        }
         return finished;
       } catch (error) {
         close(ending.outcome);

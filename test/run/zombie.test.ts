@@ -172,6 +172,8 @@ describe("code that outlives its run in the same process", () => {
     );
     await ending.arrived;
     const late = outlived?.commit([put(name, "zombie")]);
+    // It would be kept, and never be sent.
+    expect(() => outlived?.commitAtEnd([put(name, "zombie")])).toThrow("the run's end is on its way");
     ending.release();
     expect(await run).toMatchObject({ outcome: "succeeded", commits: 0 });
     await expect(late).rejects.toMatchObject({ code: "RUN_ENDED" });
