@@ -4,15 +4,27 @@
  * A handler loads what it uses at its start; what is imported only when used (such as the Lambda client) lies in a file
  * of its own. Logs go to standard output: pino's transports, which need files of theirs, don't work in a bundle.
  */
-import { readdir, rm } from "node:fs/promises";
-import { basename, join, resolve } from "node:path";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { refuseBundled } from "./never-bundle.ts";
 
-/** Bundles a handler's module into a folder of its own, as index.mjs with source maps; the folder is emptied first. */
-export const bundleHandler = async (handler: string, folder: string): Promise<void> => {
+/** What is for people and tests, and would only make a function start later. */
+const neverBundle: readonly string[] = ["src/cli/**", "src/testing/**", "src/local/**", "src/rehearse/**"];
+
+/**
+ * Bundles a handler's module into a folder of its own, as index.mjs with source maps; the folder is emptied first.
+ * @param never globs of modules that mustn't be in it, relative to the present folder
+ * @throws NeverBundleError when one is: nothing is written then
+ */
+export const bundleHandler = async (
+  handler: string,
+  folder: string,
+  never: readonly string[] = neverBundle,
+): Promise<void> => {
   await rm(folder, { recursive: true, force: true });
-  await build({
+  const { metafile, outputFiles } = await build({
     entryPoints: { index: handler },
     outdir: folder,
     outExtension: { ".js": ".mjs" },
@@ -34,7 +46,14 @@ export const bundleHandler = async (handler: string, folder: string): Promise<vo
     // CommonJS packages such as pino ask for Node's own modules by `require`.
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
     logLevel: "warning",
+    metafile: true,
+    write: false,
   });
+  refuseBundled(basename(handler, ".ts"), metafile, never);
+  for (const { path, contents } of outputFiles) {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, contents);
+  }
 };
 
 if (process.argv[1] !== undefined && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
