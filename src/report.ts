@@ -49,6 +49,14 @@ export const holderOf = (state: ControlState): NonNullable<RunReport["holder"]> 
 
 /** An error as it is kept in a record: whatever was thrown, cut to what a record can hold. */
 export const errorOf = (thrown: unknown): NonNullable<RunReport["error"]> => {
+  try {
+    return readError(thrown);
+  } catch {
+    return { name: "Error", message: "something was thrown that can't be read" };
+  }
+};
+
+const readError = (thrown: unknown): NonNullable<RunReport["error"]> => {
   const { name, code, message } =
     typeof thrown === "object" && thrown !== null
       ? (thrown as { name?: unknown; code?: unknown; message?: unknown })

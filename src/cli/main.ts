@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The `cronfence` command: a list of commands, each in a file of its own that loads what it needs when it is used. */
+import { createRequire } from "node:module";
 import { Command } from "commander";
 import { addApprove } from "./approve.ts";
 import { addCheck } from "./check.ts";
@@ -18,6 +19,7 @@ process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
 
 const program = new Command("cronfence")
   .description("Scheduled functions that run exactly as intended")
+  .version(createRequire(import.meta.url)("cronfence/package.json").version)
   .option("--debug", "shows where an error came from")
   .showHelpAfterError("(add --help for what is allowed)")
   .addHelpText(

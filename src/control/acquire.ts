@@ -207,5 +207,7 @@ export const queue = async (
     const same = state !== undefined && state.owner === holder.owner && state.fence === holder.fence;
     return same && (state.pending ?? Number.NEGATIVE_INFINITY) >= tick ? "queued" : "moved";
   }
+  // Nothing but conflicts: the holder commits without a pause. Whoever acquires next finds the tick owed.
+  if (settled.kind === "spent" && !settled.doubt && isConflict(settled.error)) return "moved";
   throw unanswered(connection, job, "queueing of a tick", settled as { doubt: boolean; error: unknown });
 };

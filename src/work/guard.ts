@@ -10,10 +10,10 @@ import type { LiveRun } from "../live-run.ts";
 import type { RunInfo } from "../run-context.ts";
 
 export interface Destructive {
-  /** The most items that a run may affect without approval. */
+  /** The most items that a run may affect without approval; for a job with a tick function, the most writes of one tick. */
   readonly max: number;
   /**
-   * Trips at more than `factor` times the median of the last `history` runs (default 10, at most 20). Needs three runs on
+   * Trips at more than `factor` times the median of what the last `history` runs did (default 10, at most 20). Needs three runs on
    * record; before that only `max` (and `share`) counts.
    */
   readonly usual?: { readonly factor: number; readonly history?: number };
