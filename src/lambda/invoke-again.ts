@@ -3,8 +3,10 @@
  * itself, and doesn't wait. Needs `lambda:InvokeFunction` on the function itself, and @aws-sdk/client-lambda beside it (Lambda's Node.js
  * runtimes bring it); without either the work stays owed, and the next delivery does it.
  */
+import { loadLambdaSdk } from "./lambda-sdk.ts";
+
 const invokeAgain = async (event: object): Promise<void> => {
-  const { InvokeCommand, LambdaClient } = await import("@aws-sdk/client-lambda");
+  const { InvokeCommand, LambdaClient } = await loadLambdaSdk();
   await new LambdaClient({}).send(
     new InvokeCommand({
       FunctionName: process.env.AWS_LAMBDA_FUNCTION_NAME,

@@ -4,6 +4,7 @@
  * it (Lambda's Node.js runtimes bring it).
  */
 import { CronfenceError } from "../errors.ts";
+import { loadLambdaSdk } from "./lambda-sdk.ts";
 
 export interface StartByInvokingOptions {
   /**
@@ -37,7 +38,7 @@ export const startByInvoking = (options: StartByInvokingOptions = {}) => {
   return async (job: string, tick: number): Promise<void> => {
     const named = options.functionName ?? process.env.CRONFENCE_FUNCTION_NAME;
     if (named === undefined || named === "") throw new UnknownFunctionError(job);
-    const { InvokeCommand, LambdaClient } = await import("@aws-sdk/client-lambda");
+    const { InvokeCommand, LambdaClient } = await loadLambdaSdk();
     client ??= new LambdaClient({});
     await client.send(
       new InvokeCommand({

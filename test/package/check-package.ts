@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { build } from "esbuild";
 import { dependencyProblems, importsOf } from "./dependencies.ts";
 import { fileProblems, mapProblems } from "./file-list.ts";
 import type { Manifest } from "./manifest.ts";
@@ -136,6 +137,26 @@ try {
     const said = await run(project, process.execPath, ["smoke.mjs"], { CRONFENCE_LOG_LEVEL: "silent" });
     if (said !== "succeeded, duplicate; 2026-01-01T00:00:00.000Z") throw new Error(`it said: ${said}`);
     return said;
+  });
+
+  await check("a bundle for Lambda", async () => {
+    await writeFile(join(project, "handler.mjs"), await readFile(join(here, "handler.mjs"), "utf8"));
+    // As the bundlers of deployment tools do it: everything in, and what can't be found is an error.
+    const { outputFiles } = await build({
+      absWorkingDir: project,
+      entryPoints: ["handler.mjs"],
+      bundle: true,
+      platform: "node",
+      format: "cjs",
+      write: false,
+      logLevel: "silent",
+    });
+    const elsewhere = await mkdtemp(join(tmpdir(), "cronfence-bundle-"));
+    await writeFile(join(elsewhere, "index.cjs"), outputFiles[0]?.contents ?? "");
+    const kind = await run(elsewhere, process.execPath, ["-p", "typeof require('./index.cjs').handler"]);
+    await rm(elsewhere, { recursive: true });
+    if (kind !== "function") throw new Error(`its handler is ${kind}`);
+    return `${Math.round((outputFiles[0]?.contents.byteLength ?? 0) / 1024)} KiB unminified, without the optional peers`;
   });
 
   // From here on the project also has what only users of these features, and of TypeScript, install.
