@@ -12,6 +12,7 @@ import type { RunDeps } from "../attempt.ts";
 import { type Clock, pause } from "../clock.ts";
 import type { ControlStore } from "../control/control-store.ts";
 import type { Job } from "../job.ts";
+import { owedAfter } from "../passes.ts";
 import type { RunReport } from "../report.ts";
 import { runJob } from "../run.ts";
 import type { Schedule } from "../schedule/index.ts";
@@ -113,7 +114,9 @@ const owedTick = async (
   const state = await store.read(name, budget);
   if (state === undefined) await store.create(name, since, budget);
   const latest = schedule.previous(now + 1);
-  return latest !== undefined && latest > (state?.tick ?? state?.since ?? since) ? latest : undefined;
+  return latest !== undefined && latest > (state === undefined ? since : owedAfter(state, state.tick))
+    ? latest
+    : undefined;
 };
 
 const readMs = 5_000;

@@ -49,7 +49,7 @@ export const dutyOf = (job: WatchedJob, done: Done, healsEveryMs: number | undef
 
 /** Everything up to here is done, or was never owed. */
 const doneThrough = ({ catchUp }: WatchedJob, { tick, since }: Done): number =>
-  Math.max(tick ?? since, (catchUp.startAt ?? Number.NEGATIVE_INFINITY) - 1);
+  Math.max(since, tick ?? since, (catchUp.startAt ?? Number.NEGATIVE_INFINITY) - 1);
 
 /** How long after a tick it must be done. */
 export const lateAfterMs = ({ jitterMs, timeoutMs, skewMs, alert }: WatchedJob): number =>
