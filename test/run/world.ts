@@ -120,8 +120,8 @@ const playOut = async (
   let timers: Timer[] = [];
   /** Writes of the past that a network may repeat, and of these the ones that never arrived. */
   let sent: { readonly actor: Actor; readonly request: WireRequest }[] = [];
-  /** Their senders have an answer, and don't wait for another. */
-  const answered = new Set<WireRequest>();
+  /** A try of these was answered, if only by the engine: whoever hears that doesn't wait for another answer. */
+  const answered = new Set<string>();
   const deliveries = [...plan.deliveries];
   let failure: unknown;
 
@@ -171,7 +171,7 @@ const playOut = async (
     if (reply.statusCode === 200 && !reads.has(request.operation)) {
       const before = seen;
       seen = await look();
-      checkStep(world, actor.account, before, seen, accounts(), answered.has(request));
+      checkStep(world, actor.account, before, seen, accounts(), answered.has(request.body));
     }
     return reply;
   };
@@ -180,11 +180,11 @@ const playOut = async (
   };
   const arrive = async (gate: Gate) => {
     gate.reply ??= await apply(gate, plan.tokens);
+    answered.add(gate.request.body);
   };
   const answer = async (gate: Gate) => {
     await arrive(gate);
     leave(gate);
-    answered.add(gate.request);
     gate.resolve(gate.reply as WireReply);
     await quiet();
   };
