@@ -57,6 +57,8 @@ export interface Account {
   lastBatch: boolean;
   /** The finish completed a tick, and left items to a later run: it must say so. */
   leftWork: boolean;
+  /** It couldn't put its loss on record, nor hear what was, and has logged so. */
+  unrecorded: boolean;
   report?: RunReport;
   /** What its code was told of each commit. */
   readonly told: Map<string, "applied" | "not applied" | "unknown">;
@@ -312,7 +314,7 @@ const checkRecord = (attempt: Account, record: RunRecord, log: readonly Entry[])
     seen,
   );
   if (report?.run === undefined) return;
-  if (report.outcome === "lease_lost" && record.outcome === "crashed") return;
+  if (attempt.unrecorded && report.outcome === "lease_lost") return;
   rule("a report says what is on record", report.outcome === record.outcome, seen);
   rule("a report counts what is on record", report.commits === record.commits && report.items === record.items, {
     ...seen,

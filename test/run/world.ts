@@ -16,6 +16,7 @@ import {
   hasCode,
   type Job,
   type LeaseLostError,
+  type Logger,
   type Run,
   runJob,
   systemClock,
@@ -291,6 +292,7 @@ const playOut = async (
       commits: 0,
       seals: 0,
       orphaned: false,
+      unrecorded: false,
       lastBatch: false,
       leftWork: false,
       told: new Map(),
@@ -305,7 +307,7 @@ const playOut = async (
       {
         store: storeOf(actor),
         clock: clockOf(actor),
-        log: silentLog,
+        log: witnessing(account),
         random: () => 0.5,
         newId: () => ids.shift() as string,
         interrupt: actor.interrupt.signal,
@@ -469,6 +471,17 @@ const playOut = async (
   const { runs } = await direct.runs(name, { limit: 200 }, budgetOn(systemClock));
   for (const { id, outcome, commits } of runs) say(`on record: ${id} ${outcome}, ${commits} commits`);
   checkEnd(world, seen, accounts(), runs);
+};
+
+const witnessing = (account: Account): Logger => {
+  const log: Logger = {
+    ...silentLog,
+    warn: (_, message) => {
+      account.unrecorded ||= message === "the lost lease couldn't be recorded";
+    },
+    child: () => log,
+  };
+  return log;
 };
 
 /** What `runJob` and `cancel` may throw; anything else is a fault. */
