@@ -172,6 +172,7 @@ export const checkStep = (
   });
   rule("only the holder writes", b.owner === actor.owner, actor.name);
   const finished = a.owner === undefined;
+  rule("a holder never shortens its lease", finished || (a.leaseUntil ?? 0) >= (b.leaseUntil ?? 0));
   rule("nobody else becomes holder without a grant", finished || a.owner === b.owner);
   rule("one step makes one commit", added.length <= 1, added);
   const [entry] = added;
