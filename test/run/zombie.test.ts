@@ -228,6 +228,27 @@ describe("a holder that was paused past its lease", () => {
     ]);
   });
 
+  it("case 7: its commit is refused while its successor holds the lease, which has made as many commits as it had", async () => {
+    const { name, paused, b, reportOfA } = await scene((run, row) => run.commit([put(row, "A")], { watermark: 1 }));
+    const busy = point();
+    const reportOfB = start(
+      b,
+      jobNamed(name, async (run) => {
+        await busy.hold();
+        await run.commit([put(name, "B")], { watermark: 10 });
+      }),
+    );
+    await busy.arrived;
+    const before = await stateOf(name);
+    paused.release();
+    expect(await reportOfA).toMatchObject({ outcome: "lease_lost", commits: 0 });
+    expect(await stateOf(name)).toEqual(before);
+    expect(await row(name)).toBeUndefined();
+    busy.release();
+    expect(await reportOfB).toMatchObject({ outcome: "succeeded", commits: 1 });
+    expect(await row(name)).toMatchObject({ by: "B", times: 1 });
+  });
+
   it("case 7: a commit that it had sent before, and that arrives now, changes nothing either", async () => {
     const sending = point();
     const { name, paused, b, reportOfA } = await scene(
