@@ -8,8 +8,9 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { useEngine } from "../fixture.ts";
+import { logTable } from "./planned-job.ts";
+import { play } from "./play.ts";
 import { plans } from "./random-plan.ts";
-import { logTable, play } from "./world.ts";
 
 const engine = useEngine(logTable);
 const { FC_SEED, FC_PATH, FC_RUNS } = process.env;
@@ -19,7 +20,7 @@ const seed = Number(FC_SEED ?? Date.now() % 2 ** 31);
 const lanes = FC_PATH === undefined ? Math.min(6, runs) : 1;
 
 let played = 0;
-const nextName = () => `s${(played++).toString(36)}`;
+const nextName = () => `job-${played++}`;
 
 it(
   `holds every invariant in ${runs} random schedules`,

@@ -38,6 +38,9 @@ export interface Seen {
   readonly log: readonly Entry[];
 }
 
+/** What a job's code was told of a commit. */
+export type Told = "applied" | "not applied" | "unknown";
+
 /** What the rules remember of an attempt. */
 export interface Account {
   readonly name: string;
@@ -61,7 +64,7 @@ export interface Account {
   unrecorded: boolean;
   report?: RunReport;
   /** What its code was told of each commit. */
-  readonly told: Map<string, "applied" | "not applied" | "unknown">;
+  readonly told: Map<string, Told>;
   /** It has put its own record as this. */
   cancelled: boolean;
 }
@@ -72,7 +75,8 @@ const rule = (sentence: string, holds: boolean, seen?: unknown): void => {
   if (!holds) throw new Violation(seen === undefined ? sentence : `${sentence}: ${JSON.stringify(seen)}`);
 };
 
-export interface World {
+/** What the rules are about. */
+export interface Rules {
   readonly plan: Plan;
   readonly skewMs: number;
   /** The job has work for this many ticks; later ones find none left. */
@@ -123,14 +127,14 @@ const checkOrder = (work: WorkPlan, log: readonly Entry[], entry: Entry): void =
  * @param isRepeated the request had been answered before
  */
 export const checkStep = (
-  world: World,
+  rules: Rules,
   actor: Account | "operator",
   before: Seen,
   after: Seen,
   attempts: readonly Account[],
   isRepeated: boolean,
 ): void => {
-  const { work, overlap } = world.plan;
+  const { work, overlap } = rules.plan;
   const [b, a] = [before.control, after.control];
   const added = after.log.slice(before.log.length);
   rule("the fence never goes back", a.fence >= b.fence, [b.fence, a.fence]);
@@ -154,7 +158,7 @@ export const checkStep = (
     rule("a lease is granted to who asked for it", a.owner === actor.owner);
     rule("one acquisition is granted once", actor.fence === undefined, actor.name);
     rule("no run is granted for a completed tick", actor.tick > (b.tick ?? never), [actor.name, b.tick]);
-    const free = b.owner === undefined || (b.leaseUntil ?? 0) + world.skewMs < actor.startedAt;
+    const free = b.owner === undefined || (b.leaseUntil ?? 0) + rules.skewMs < actor.startedAt;
     rule("a live lease is only taken over by policy", free || overlap === "takeover", actor.name);
     actor.fence = a.fence;
     actor.orphaned = isRepeated;
@@ -190,12 +194,12 @@ export const checkStep = (
     );
     checkOrder(work, before.log, entry);
   }
-  checkProgress(world, actor, before, after);
+  checkProgress(rules, actor, before, after);
 };
 
 /** Watermark and tick cover exactly what is in the log. */
 const checkProgress = (
-  { plan: { work }, ticks, tickAt, numberOf }: World,
+  { plan: { work }, ticks, tickAt, numberOf }: Rules,
   actor: Account,
   before: Seen,
   after: Seen,
@@ -238,12 +242,7 @@ export const checkReport = (actor: Account, report: RunReport, { control }: Seen
 };
 
 /** Called when a commit's promise settles. */
-export const checkTold = (
-  actor: Account,
-  key: string,
-  told: "applied" | "not applied" | "unknown",
-  { log }: Seen,
-): void => {
+export const checkTold = (actor: Account, key: string, told: Told, { log }: Seen): void => {
   actor.told.set(key, told);
   if (told === "applied") rule("a commit that succeeded was applied", isIn(log, actor, key), [actor.name, key]);
 };
@@ -253,7 +252,7 @@ const isIn = (log: readonly Entry[], { runId }: Account, key: string) =>
 
 /** Called at the very end, when everything that was under way has arrived and the job has been run until it was done. */
 export const checkEnd = (
-  { plan: { work }, ticks, tickAt }: World,
+  { plan: { work }, ticks, tickAt }: Rules,
   { control, log }: Seen,
   attempts: readonly Account[],
   records: readonly RunRecord[],

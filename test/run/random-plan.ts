@@ -46,7 +46,7 @@ const moveKinds = [
   "cancel",
 ] as const;
 
-type MoveKind = (typeof moveKinds)[number];
+export type MoveKind = (typeof moveKinds)[number];
 export type Move = readonly [kind: MoveKind, choice: number];
 
 export interface Plan {
