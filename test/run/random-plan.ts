@@ -47,7 +47,7 @@ const moveKinds = [
 ] as const;
 
 export type MoveKind = (typeof moveKinds)[number];
-export type Move = readonly [kind: MoveKind, choice: number];
+type Move = readonly [kind: MoveKind, choice: number];
 
 export interface Plan {
   readonly work: WorkPlan;
