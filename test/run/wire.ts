@@ -208,3 +208,9 @@ export const failedAfter: Carry = async (request) => {
 
 /** Nothing comes of it any more. */
 export const never = (): Promise<never> => new Promise(() => {});
+
+/** A server that doesn't know a request that it has done by its token: case 24. */
+export const tokenless =
+  (carry: Carry): Carry =>
+  (request) =>
+    carry(Object.create(request, { apply: { value: () => request.apply({ token: false }) } }));
