@@ -182,8 +182,6 @@ const acquireAsTold = async (attempt: Attempt): Promise<Granted | RunReport> => 
     if (run?.requestId !== undefined && run.requestId === trigger.requestId) {
       throw new PredecessorUnfinishedError(spec.name, run.id, state.leaseUntil);
     }
-    // A try of ours was granted late, and whoever it was granted to is fenced out by now: no nonce is granted twice.
-    if (wasReplaced(state, attempt.owner)) return refusal(attempt, "held", state);
     if (spec.overlap === "takeover" && state.owner !== undefined && moves < mostMoves) {
       result = await tryAcquire(attempt, { fence: state.fence });
       continue;
@@ -199,9 +197,6 @@ const acquireAsTold = async (attempt: Attempt): Promise<Granted | RunReport> => 
   }
   return result.kind === "acquired" ? result : refusal(attempt, result.kind, result.state);
 };
-
-const wasReplaced = ({ prev, recentOwners }: ControlState, owner: string): boolean =>
-  recentOwners.includes(owner) || prev.some((entry) => entry.owner === owner);
 
 /** The lease may change hands while we look at it; after this often it is simply held. */
 const mostMoves = 5;
