@@ -18,11 +18,50 @@ export class InvalidEventError extends CronfenceError {
       `job "${job}": ${problem}; accepted are the EventBridge Scheduler input ` +
         '{ "job", "scheduledTime", "attempt"?, "executionId"?, "scheduleArn"? }, an EventBridge scheduled event ' +
         '{ "source": "aws.events", "detail-type": "Scheduled Event", "time" }, ' +
-        'and a manual { "dryRun"?, "scheduledTime"?, "reason"?, "parked"?, "chain"? }',
+        'a manual { "dryRun"?, "scheduledTime"?, "reason"?, "parked"?, "chain"?, "version"? }, ' +
+        'and { "probe": true }, which runs nothing',
     );
     this.job = job;
   }
 }
+
+/** The event asked for another version than the one that got it: nothing was run, and no lease was taken. */
+export class WrongVersionError extends CronfenceError {
+  override readonly name = "WrongVersionError";
+  readonly expected: string;
+  readonly running: string | undefined;
+
+  constructor(job: string, expected: string, running: string | undefined) {
+    super(
+      "WRONG_VERSION",
+      `job "${job}": the event is for version ${JSON.stringify(expected)}, and this is ` +
+        `${running === undefined ? "a build without one (CRONFENCE_VERSION isn't set)" : JSON.stringify(running)}; nothing was run`,
+    );
+    this.expected = expected;
+    this.running = running;
+  }
+}
+
+/** Asks a function who it is. It takes no lease, leaves no record and reads no table. */
+export interface Probe {
+  readonly probe: true;
+}
+
+/** A function's answer to a probe. */
+export interface ProbeAnswer {
+  readonly job: string;
+  /** Its build, as it will be in the records of its runs; absent where CRONFENCE_VERSION isn't set. */
+  readonly version?: string;
+}
+
+const probe = z.strictObject({ probe: z.literal(true) });
+
+/**
+ * Whether an event is a probe.
+ * @throws InvalidEventError for one that asks for something else beside it
+ */
+export const isProbe = (job: string, event: unknown): event is Probe =>
+  typeof event === "object" && event !== null && Object.hasOwn(event, "probe") && parse(job, probe, event).probe;
 
 const instant = z.string().check(z.refine(isInstant));
 const text = z.string().check(z.maxLength(2_048));
@@ -54,6 +93,8 @@ const manual = z.strictObject({
   ),
   /** Which run in a row this is, of those that a backlog started. */
   chain: z.optional(z.int().check(z.gte(1), z.lte(1_000_000))),
+  /** The version that is to run it: any other refuses. */
+  version: z.optional(text),
 });
 
 /**
@@ -63,10 +104,19 @@ const manual = z.strictObject({
  * @param requestId the invocation's id, the same on the platform's retries
  * @param latest no tick can be later, in milliseconds since the epoch: a run for one that isn't due yet would complete
  * all those up to it, which would then be taken for duplicates when they come
+ * @param version which build reads it, where that is known
  * @throws InvalidEventError
+ * @throws WrongVersionError for an event that another version is to run
  */
-export const readEvent = (job: string, event: unknown, requestId: string | undefined, latest: number): Trigger => {
-  const trigger = read(job, event);
+export const readEvent = (
+  job: string,
+  event: unknown,
+  requestId: string | undefined,
+  latest: number,
+  version?: string,
+): Trigger => {
+  const { expected, ...trigger } = read(job, event);
+  if (expected !== undefined && expected !== version) throw new WrongVersionError(job, expected, version);
   if (trigger.tick !== undefined && trigger.tick > latest) {
     const at = new Date(trigger.tick).toISOString();
     throw new InvalidEventError(job, `the event is for a tick of the future (${at})`);
@@ -74,7 +124,7 @@ export const readEvent = (job: string, event: unknown, requestId: string | undef
   return requestId === undefined ? trigger : { ...trigger, requestId };
 };
 
-const read = (job: string, event: unknown): Trigger => {
+const read = (job: string, event: unknown): Trigger & { readonly expected?: string } => {
   if (typeof event !== "object" || event === null || Array.isArray(event)) {
     throw new InvalidEventError(
       job,
@@ -90,7 +140,7 @@ const read = (job: string, event: unknown): Trigger => {
   if (Object.hasOwn(event, "detail-type")) {
     return { kind: "schedule", tick: Date.parse(parse(job, scheduledEvent, event).time) };
   }
-  const { dryRun, scheduledTime, reason, chain, parked } = parse(job, manual, event);
+  const { dryRun, scheduledTime, reason, chain, parked, version } = parse(job, manual, event);
   if (parked !== undefined && scheduledTime !== undefined) {
     throw new InvalidEventError(job, "parked items are done instead of a tick: give parked or scheduledTime, not both");
   }
@@ -101,6 +151,7 @@ const read = (job: string, event: unknown): Trigger => {
     ...(reason === undefined ? {} : { reason }),
     ...(chain === undefined ? {} : { chain }),
     ...(parked === undefined ? {} : { parked }),
+    ...(version === undefined ? {} : { expected: version }),
   };
 };
 
@@ -139,6 +190,8 @@ const allowed = {
   reason: aText,
   parked: '"all" or a list of keys',
   chain: "a whole number, from 1",
+  version: aText,
+  probe: "true",
 };
 
 /** Another job's name, as long as it looks like one. */

@@ -26,7 +26,7 @@ import { type Run, runContext } from "../run-context.ts";
 import type { Ending } from "../run-record.ts";
 import type { Schedule } from "../schedule/index.ts";
 import { unknownOption } from "../unknown-option.ts";
-import { type LambdaDeps, platformDeps, throwIfFailed, triggerOf } from "./handler.ts";
+import { type LambdaDeps, platformDeps, probeAnswer, throwIfFailed, triggerOf } from "./handler.ts";
 
 export interface FencedLeaseOptions extends LambdaDeps {
   /** The job's name: letters, digits, `-` and `_`, at most 64. */
@@ -82,6 +82,7 @@ export const fencedLease = (options: FencedLeaseOptions): MiddlewareObj<unknown,
       const watch = newWatch();
       watchFromHere(watch);
       const trigger = triggerOf(spec, request.event, request.context, deps);
+      if (trigger === "probe") return probeAnswer(spec.name, deps);
       const attempt = openAttempt(spec, trigger, { ...platformDeps(request.context), ...deps });
       const granted = await acquireLease(attempt);
       if (!isGranted(granted)) return granted;

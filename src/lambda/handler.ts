@@ -10,30 +10,48 @@ import { traitsOf } from "../outcome.ts";
 import { errorOf, type RunReport } from "../report.ts";
 import { runJob } from "../run.ts";
 import type { Trigger } from "../trigger.ts";
-import { readEvent } from "./event.ts";
+import { isProbe, type Probe, type ProbeAnswer, readEvent } from "./event.ts";
 import { invokeForBacklog, invokeForTick } from "./invoke-again.ts";
 import { terminationSignal } from "./termination.ts";
 
 /** Dependencies that a function may set; the platform gives the rest. */
 export type LambdaDeps = Omit<RunDeps, "remainingMs">;
 
-type LambdaContext = Partial<Pick<Context, "awsRequestId" | "getRemainingTimeInMillis">>;
+/** What Lambda calls: an event in, a report out; and who answers there, for a probe. */
+export interface JobHandler {
+  (event: Probe, context?: LambdaContext): Promise<ProbeAnswer>;
+  (event: unknown, context?: LambdaContext): Promise<RunReport>;
+}
+
+export type LambdaContext = Partial<Pick<Context, "awsRequestId" | "getRemainingTimeInMillis">>;
 
 /**
  * The handler of a function that runs `job`: `export const handler = lambdaHandler(job)`.
  *
  * It throws what made a run fail (`failed`, `timed_out`, `lease_lost`, `interrupted`), so that the function's own retry
- * setting applies, and whatever `runJob` throws; held, queued, duplicate and paused attempts return their report.
+ * setting applies, and whatever `runJob` throws; held, queued, duplicate and paused attempts return their report. A probe
+ * (`{ "probe": true }`) is answered with the job's name and the function's version, and runs nothing.
  *
- * @throws InvalidEventError for an event that isn't a schedule's or a manual one
+ * @throws InvalidEventError for an event that isn't a schedule's, a manual one or a probe
+ * @throws WrongVersionError for an event that names another version than this one
  */
-export const lambdaHandler = (job: Job, deps: LambdaDeps = {}) => {
+export const lambdaHandler = (job: Job, deps: LambdaDeps = {}): JobHandler => {
   for (const warning of job.warnings) (deps.log ?? defaultLog()).warn({ job: job.name }, warning);
-  return async (event: unknown, context: LambdaContext = {}): Promise<RunReport> => {
+  const handle = async (event: unknown, context: LambdaContext = {}): Promise<RunReport | ProbeAnswer> => {
     const trigger = triggerOf(job, event, context, deps);
+    if (trigger === "probe") return probeAnswer(job.name, deps);
     return throwIfFailed(await runJob(job, trigger, { ...platformDeps(context), ...deps }));
   };
+  return handle as JobHandler;
 };
+
+export const probeAnswer = (job: string, deps: LambdaDeps): ProbeAnswer => {
+  const version = versionOf(deps);
+  return { job, ...(version === undefined ? {} : { version }) };
+};
+
+/** As the records of its runs have it. */
+const versionOf = ({ version = process.env.CRONFENCE_VERSION }: LambdaDeps): string | undefined => version;
 
 /** A report that the platform may see as a success. */
 export const throwIfFailed = (report: RunReport): RunReport => {
@@ -43,10 +61,16 @@ export const throwIfFailed = (report: RunReport): RunReport => {
 };
 
 /** What an event asks for; an event that isn't understood is logged, as every attempt is, before it is refused. */
-export const triggerOf = (spec: LeaseSpec, event: unknown, context: LambdaContext, deps: LambdaDeps): Trigger => {
+export const triggerOf = (
+  spec: LeaseSpec,
+  event: unknown,
+  context: LambdaContext,
+  deps: LambdaDeps,
+): Trigger | "probe" => {
   try {
+    if (isProbe(spec.name, event)) return "probe";
     const latest = (deps.clock ?? systemClock).now() + spec.skewMs;
-    return readEvent(spec.name, event, context.awsRequestId, latest);
+    return readEvent(spec.name, event, context.awsRequestId, latest, versionOf(deps));
   } catch (error) {
     (deps.log ?? defaultLog()).error(
       { job: spec.name, requestId: context.awsRequestId, error: errorOf(error) },
