@@ -11,9 +11,7 @@ import {
   jobAlarms,
   watchdogAlarm,
 } from "cronfence/watchdog";
-
-/** A value that CloudFormation works out, such as `{ Ref: "AlarmTopic" }`. */
-export type Intrinsic = Readonly<Record<string, unknown>>;
+import { type Intrinsic, logical } from "./template.ts";
 
 export interface AlarmResource {
   readonly Type: "AWS::CloudWatch::Alarm";
@@ -100,6 +98,3 @@ const resource = (name: string, alarm: Alarm, { service, actions }: AlarmSetting
     Properties: { AlarmName, ...alarm, AlarmActions: actions, OKActions: actions },
   };
 };
-
-/** Logical ids are of letters and digits only. */
-const logical = (name: string): string => name.replaceAll("-", "Dash").replaceAll("_", "Underscore");

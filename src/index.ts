@@ -34,6 +34,7 @@ export type {
 export { type DynamoStore, dynamoStore, type StoreOptions } from "./control/dynamo-store.ts";
 export { createControlTable } from "./control/table.ts";
 export type { PreparedWrites, Write } from "./control/writes.ts";
+export type { Deployment, DeploymentOptions, TableAccess } from "./deployment.ts";
 export type { Duration } from "./duration.ts";
 export {
   CommitRefusedError,
@@ -59,7 +60,7 @@ export {
   TickChangedError,
   WriteRejectedError,
 } from "./errors.ts";
-export { defineJob, type Job, type JobOptions, type Limit, type TickResult, type Work } from "./job.ts";
+export { defineJob, type Job, type JobOptions, type Limit, type TickResult, type Watches, type Work } from "./job.ts";
 export type { Json } from "./json.ts";
 export { type CloudWatchOptions, cloudWatchSink } from "./observe/cloudwatch.ts";
 export { type EmfOptions, emfSink } from "./observe/emf.ts";

@@ -1,6 +1,7 @@
 /** The check of a job's options: everything that can't be accepted, at once, each with its value and what is allowed. */
 import * as z from "zod/mini";
 import { leastSlackMs } from "./alert.ts";
+import { accessShape, deploymentAllowed, deploymentProblems, deploymentShape } from "./deployment.ts";
 import { type Duration, milliseconds } from "./duration.ts";
 import { InvalidOptionsError } from "./errors.ts";
 import { isInstant } from "./instant.ts";
@@ -19,12 +20,13 @@ export const readOptions = (subject: string, options: unknown): z.infer<typeof o
   for (const issue of parsed.error?.issues ?? []) {
     const path = issue.path.join(".");
     const unknownKeys = issue.code === "unrecognized_keys" ? issue.keys : [];
-    for (const key of unknownKeys) problems.push(unknownOption(`${path}.${key}`, nested[path] ?? []));
+    const options = nested[path.replace(/\.\d+/g, "")] ?? [];
+    for (const key of unknownKeys) problems.push(unknownOption(`${path}.${key}`, options));
     if (unknownKeys.length > 0) continue;
     const must = allowed[issue.path[0] as keyof typeof shape];
     problems.push(`${path} is ${show(at(given, issue.path))}, and must be ${must}`);
   }
-  problems.push(...shapeProblems(given));
+  problems.push(...shapeProblems(given), ...deploymentProblems(given));
   if (parsed.data === undefined || problems.length > 0) throw new InvalidOptionsError(subject, problems);
   return parsed.data;
 };
@@ -87,6 +89,7 @@ const shape = {
   tick: z.optional(z.custom(isFunction)),
   process: z.optional(z.custom(isFunction)),
   source: z.optional(z.custom(isSource)),
+  ...deploymentShape,
 };
 const known = Object.keys(shape);
 /** The keys of options that are objects, by their path. */
@@ -94,6 +97,7 @@ const nested: Readonly<Record<string, readonly string[]>> = {
   limit: Object.keys(limitShape),
   alert: Object.keys(alertShape),
   ping: Object.keys(pingShape),
+  access: Object.keys(accessShape),
   destructive: ["max", "usual", "share"],
   "destructive.usual": ["factor", "history"],
   "destructive.share": ["of", "atMost"],
@@ -136,6 +140,7 @@ const allowed: Record<keyof typeof shape, string> = {
   tick: "a function",
   process: "a function",
   source: "a source such as queryAfter(…)",
+  ...deploymentAllowed,
 };
 
 const shapeProblems = (given: Record<string, unknown>): string[] => {

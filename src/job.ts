@@ -7,6 +7,7 @@ import type { LeaseSpec, OverlapPolicy } from "./attempt.ts";
 import type { CatchUp } from "./catch-up.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import type { Write } from "./control/writes.ts";
+import { type Deployment, type DeploymentOptions, deploymentOf } from "./deployment.ts";
 import { type Duration, milliseconds } from "./duration.ts";
 import { InvalidOptionsError } from "./errors.ts";
 import { readOptions, show } from "./job-options.ts";
@@ -30,7 +31,7 @@ export interface Limit {
   readonly transactions?: number;
 }
 
-export interface JobOptions {
+export interface JobOptions extends DeploymentOptions {
   /** Unique in the control table: letters, digits, `-` and `_`, at most 64. */
   readonly name: string;
   /** When the job is due. Without one it runs only by hand. */
@@ -53,7 +54,8 @@ export interface JobOptions {
    */
   readonly except?: readonly Exception[];
   /**
-   * Spreads starts over this long after each tick, stable per job name. Lateness within it isn't lateness.
+   * Spreads starts over this long after each tick. Lateness within it isn't lateness. On EventBridge it is the schedule's
+   * flexible window, within which AWS chooses the moment; other hosts start a job at a place that is stable for its name.
    * @default 0
    */
   readonly jitter?: Duration;
@@ -203,8 +205,26 @@ export interface Job extends LeaseSpec {
   readonly alert: Alert;
   readonly metrics: MetricsKind;
   readonly work: Work;
+  /** Where and how it runs, for those who deploy it. */
+  readonly deployment: Deployment;
+  /** Set for a watchdog: what those who deploy it must know of it. */
+  readonly watches?: Watches;
   /** What is allowed, but seldom meant. */
   readonly warnings: readonly string[];
+}
+
+/** A watchdog's own, for its role and the alarms that stand on its metrics. */
+export interface Watches {
+  /** How often it looks, in milliseconds. */
+  readonly everyMs: number;
+  /** Whether it also starts jobs. */
+  readonly heals: boolean;
+  /** Where its metrics go; "own" is a sink that the definition brings. */
+  readonly metrics: MetricsKind | "own";
+  /** The first dimension of its metrics, where that isn't the environment's CRONFENCE_SERVICE. */
+  readonly service?: string;
+  /** The jobs it was given by name; those that a function loads aren't known before it looks. */
+  readonly jobs: readonly string[];
 }
 
 /** What a definition is checked with. */
@@ -283,6 +303,7 @@ export function defineJob(
     onUnknown: options.onUnknown ?? "block",
     dryRun: dryRun ?? process.env.CRONFENCE_DRY_RUN === "1",
     work: workOf(options),
+    deployment: deploymentOf(options),
     warnings,
   };
 }

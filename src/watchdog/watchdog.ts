@@ -4,9 +4,10 @@
  */
 import { type Clock, systemClock } from "../clock.ts";
 import { type DynamoStore, dynamoStore } from "../control/dynamo-store.ts";
+import type { DeploymentOptions } from "../deployment.ts";
 import { type Duration, milliseconds } from "../duration.ts";
 import { CronfenceError, InvalidOptionsError } from "../errors.ts";
-import { defineJob, type Job } from "../job.ts";
+import { defineJob, type Job, type Watches } from "../job.ts";
 import { checkService, type MetricsKind, type MetricsSink, metricsKinds } from "../observe/metrics.ts";
 import { sinkOf } from "../observe/run-metrics.ts";
 import { cron } from "../schedule/index.ts";
@@ -15,7 +16,7 @@ import type { Finding } from "./findings.ts";
 import { type StartJob, type WatchReport, watch } from "./watch.ts";
 import type { WatchedEntry } from "./watched-job.ts";
 
-export interface WatchdogOptions {
+export interface WatchdogOptions extends Pick<DeploymentOptions, DeploymentKey> {
   /**
    * The jobs to look at, or functions that load one. What can't be loaded counts as unwatched, which pages, and hides
    * none of the others; so does a name that comes twice.
@@ -50,6 +51,10 @@ export interface WatchdogOptions {
   readonly onReport?: (report: WatchReport) => void;
 }
 
+/** The options of a job's deployment that a watchdog has, too. */
+const deploymentKeys = ["memory", "environment", "alarms", "description"] as const;
+type DeploymentKey = (typeof deploymentKeys)[number];
+
 /** Some jobs couldn't be judged, so that nobody would notice if they stopped. */
 export class UnwatchedError extends CronfenceError {
   override readonly name = "UnwatchedError";
@@ -83,9 +88,11 @@ export const watchdog = (options: WatchdogOptions): Job => {
   refuseOptions(options);
   const { jobs, name = "watchdog", every = "5m", metrics = "emf", heal = false, clock = systemClock } = options;
   const everyMs = milliseconds(every) as number;
+  const deployment = Object.fromEntries(deploymentKeys.map((key) => [key, options[key]]));
   let store = options.store;
-  return defineJob(
+  const job = defineJob(
     {
+      ...deployment,
       name,
       schedule: cron(`*/${everyMs / minuteMs} * * * *`),
       timeout: everyMs * timeShare,
@@ -119,6 +126,21 @@ export const watchdog = (options: WatchdogOptions): Job => {
     },
     { clock },
   );
+  return { ...job, watches: watchesOf(options, everyMs) };
+};
+
+const watchesOf = ({ jobs, metrics = "emf", heal = false, service }: WatchdogOptions, everyMs: number): Watches => ({
+  everyMs,
+  heals: heal,
+  metrics: typeof metrics === "string" ? metrics : "own",
+  ...(service === undefined ? {} : { service }),
+  jobs: typeof jobs === "function" ? [] : jobs.flatMap(nameOf),
+});
+
+/** Of what can't be loaded only a look tells. */
+const nameOf = (entry: WatchedEntry): string[] => {
+  const { name } = (typeof entry === "object" ? entry : undefined) ?? {};
+  return typeof name === "string" ? [name] : [];
 };
 
 const noNote = async (): Promise<void> => {};
@@ -168,6 +190,7 @@ const refuseOptions = (options: WatchdogOptions): void => {
 const isSink = (value: object): boolean => "record" in value && "flush" in value;
 
 const known = [
+  ...deploymentKeys,
   "jobs",
   "name",
   "every",

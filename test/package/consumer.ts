@@ -22,7 +22,7 @@ export const job = defineJob({
 });
 
 // @ts-expect-error an unknown option
-defineJob({ name: "a", timeout: "1m", run: () => {}, retries: 1 });
+defineJob({ name: "a", timeout: "1m", run: () => {}, retry: 1 });
 
 export const counting = defineJob<{ readonly done: number }>({
   name: "counting",
