@@ -1,14 +1,17 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
-const src = (file: string) => fileURLToPath(new URL(`./src/${file}`, import.meta.url));
+const place = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+const src = (file: string) => place(`./src/${file}`);
 
 export default defineConfig({
   resolve: {
     alias: [
       { find: /^cronfence$/, replacement: src("index.ts") },
       { find: /^cronfence\/lambda$/, replacement: src("lambda/index.ts") },
+      { find: /^cronfence\/operate$/, replacement: src("operate/index.ts") },
       { find: /^cronfence\/schedule$/, replacement: src("schedule/toolkit.ts") },
+      { find: /^cronfence\/serverless$/, replacement: place("./infra/serverless.ts") },
       { find: /^cronfence\/sources$/, replacement: src("work/index.ts") },
       { find: /^cronfence\/testing$/, replacement: src("testing/index.ts") },
       { find: /^cronfence\/watchdog$/, replacement: src("watchdog/index.ts") },

@@ -8,13 +8,14 @@ import { readFileSync } from "node:fs";
 export const ownModule = (specifier: string): string | undefined => {
   const exported = exportsOfPackage()[specifier.replace(/^cronfence/, ".")];
   if (typeof exported !== "object") return undefined;
-  const file = isSource ? exported.default.replace("./dist/", "./src/").replace(/\.js$/, ".ts") : exported.default;
+  const file = isSource ? exported.default.replace("./dist/", "./").replace(/\.js$/, ".ts") : exported.default;
   return new URL(file, root).href;
 };
 
-const root = new URL("../../", import.meta.url);
 /** Not built: a loader such as tsx runs the TypeScript files. */
 const isSource = import.meta.url.endsWith(".ts");
+/** The package's folder: this file is src/cli/own-module.ts there, or dist/src/cli/own-module.js. */
+const root = new URL(isSource ? "../../" : "../../../", import.meta.url);
 
 type Exports = Readonly<Record<string, string | { readonly default: string }>>;
 

@@ -7,11 +7,11 @@ const allowed = [
   /^LICENSE$/,
   /^infra\/[a-z-]+\.yml$/,
   // Not `.ts` sources, and nothing from folders other than that of the build.
-  /^dist\/[a-z/-]+\.(js|js\.map|d\.ts)$/,
+  /^dist\/(src|infra)\/[a-z/-]+\.(js|js\.map|d\.ts)$/,
 ];
 
 /** Runs from sources only, on the handlers of this repository. */
-const unpublished = /^dist\/local\/dev\./;
+const unpublished = /^dist\/src\/local\/dev\./;
 
 const required = ["package.json", "README.md", "LICENSE", "infra/control-table.yml"];
 
