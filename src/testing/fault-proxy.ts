@@ -24,6 +24,8 @@ export interface ProxiedRequest {
   /** The parsed JSON body, in DynamoDB's own form. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every operation
   readonly body: any;
+  /** As the client sent them. */
+  readonly headers: IncomingHttpHeaders;
   /** The status that the client was sent; undefined while, or if, it got none. */
   status: number | undefined;
   /** Whether the engine accepted it (a 200, at least once), whatever the client was told. */
@@ -37,6 +39,9 @@ export interface ProxiedRequest {
 
 /** Which requests a rule is for: an operation such as "TransactWriteItems", or a function that says so. */
 export type Match = string | ((request: ProxiedRequest) => boolean);
+
+/** What goes wrong with the requests that a rule is for, or a function that says so for each of them. */
+export type FaultFor = Fault | ((request: ProxiedRequest) => Fault);
 
 /** A rule that was given to the proxy. */
 export interface Rule {
@@ -55,12 +60,12 @@ export interface FaultProxy {
   /** All requests so far, in order of arrival. */
   readonly requests: readonly ProxiedRequest[];
   /** Makes the next request that matches go wrong. Of several such rules each takes one request, the oldest first. */
-  next(match: Match, fault: Fault): Rule;
+  next(match: Match, fault: FaultFor): Rule;
   /**
    * Makes every request that matches go wrong, or with `times` that many. A request is taken by at most one counted
    * rule (`next`, or `when` with `times`), which is laid over all uncounted ones that match.
    */
-  when(match: Match, fault: Fault, options?: { times?: number }): Rule;
+  when(match: Match, fault: FaultFor, options?: { times?: number }): Rule;
   /** Sends a recorded request to the target once more, as it came: a network that repeats it later. */
   replay(request: ProxiedRequest): Promise<Reply>;
   /** Forgets all rules and recorded requests. */
@@ -71,14 +76,22 @@ export interface FaultProxy {
 
 interface CountedRule extends Rule {
   match: Match;
-  fault: Fault;
+  fault: FaultFor;
   left: number;
   hits: number;
   found(request: ProxiedRequest): void;
 }
 
+export interface FaultProxyOptions {
+  /** It doesn't keep the process alive: a process with nothing else to do ends, and the proxy with it. @default false */
+  readonly unref?: boolean;
+}
+
 /** Starts a proxy on a free port of 127.0.0.1 in front of `target`, an URL such as `http://127.0.0.1:8000`. */
-export const startFaultProxy = async (target: string): Promise<FaultProxy> => {
+export const startFaultProxy = async (
+  target: string,
+  { unref = false }: FaultProxyOptions = {},
+): Promise<FaultProxy> => {
   const agent = new Agent({ keepAlive: true });
   const sources = new WeakMap<ProxiedRequest, { headers: IncomingHttpHeaders; payload: Buffer }>();
   const requests: ProxiedRequest[] = [];
@@ -98,7 +111,7 @@ export const startFaultProxy = async (target: string): Promise<FaultProxy> => {
     }
     rules = rules.filter((rule) => rule.left > 0);
     return planOf(
-      chosen.flatMap((rule) => rule.fault),
+      chosen.flatMap(({ fault }) => (typeof fault === "function" ? fault(request) : fault)),
       request.operation,
       request.body?.TransactItems?.length ?? 1,
     );
@@ -136,6 +149,7 @@ export const startFaultProxy = async (target: string): Promise<FaultProxy> => {
         .split(".")
         .at(-1)!,
       body: parse(payload.toString()),
+      headers: incoming.headers,
       status: undefined,
       applied: false,
       replies: [],
@@ -150,6 +164,8 @@ export const startFaultProxy = async (target: string): Promise<FaultProxy> => {
   const server = createServer((incoming, response) => void receive(incoming, response).catch(() => response.destroy()));
   server.keepAliveTimeout = 0; // or an idle client's connection would break by itself
   server.requestTimeout = 0;
+  // A connection with a request on it is kept alive by its client.
+  if (unref) server.unref().on("connection", (socket) => socket.unref());
   await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
 
   const when: FaultProxy["when"] = (match, fault, { times = Number.POSITIVE_INFINITY } = {}) => {

@@ -28,6 +28,14 @@ export type { Account, LeftOut, TickCounts } from "../rehearse/account.ts";
 export type { Span } from "../rehearse/deliveries.ts";
 export { type Rehearsal, type RehearseOptions, rehearse } from "../rehearse/rehearse.ts";
 export type { CancellationReason, Fault, Reply, SingleFault } from "./fault.ts";
-export { type FaultProxy, type Match, type ProxiedRequest, type Rule, startFaultProxy } from "./fault-proxy.ts";
+export {
+  type FaultFor,
+  type FaultProxy,
+  type FaultProxyOptions,
+  type Match,
+  type ProxiedRequest,
+  type Rule,
+  startFaultProxy,
+} from "./fault-proxy.ts";
 export { type SettableClock, type SettableClockOptions, settableClock } from "./settable-clock.ts";
 export { createTable, dumpTable, type Item, type TableDefinition, type TableKey } from "./tables.ts";

@@ -93,6 +93,19 @@ describe("the proxy", () => {
     expect(rule.hits).toBe(2);
   });
 
+  it("asks a function what goes wrong with each request, which it may tell by its headers", async () => {
+    const seen: unknown[] = [];
+    proxy.when("UpdateItem", ({ at, headers }) => {
+      seen.push(headers["amz-sdk-invocation-id"]);
+      return at === 1 ? "throttle" : [];
+    });
+    await update();
+    await expect(update()).rejects.toMatchObject({ name: "ProvisionedThroughputExceededException" });
+    await update();
+    expect(new Set(seen).size).toBe(3);
+    expect(seen).not.toContain(undefined);
+  });
+
   it("uses up counted rules one by one, laid over the uncounted ones", async () => {
     proxy.when("TransactWriteItems", "strip-token");
     proxy.next("TransactWriteItems", "500-after");
