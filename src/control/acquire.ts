@@ -7,6 +7,7 @@
  * | --- | --- |
  * | the item exists | a deleted item would hand out old fences again |
  * | not paused | a paused job would run |
+ * | not moved to another name, nor on its way to this one | the job would run under both, each with a fence of its own |
  * | the tick is later than the completed one | a tick would be completed twice |
  * | no owner, or an owner that isn't us whose lease has been over for the skew | two runs at once, or one acquisition granted twice |
  * | we aren't among the recent owners | a late repetition of an old request would be granted with nobody behind it |
@@ -14,7 +15,8 @@
  * | fewer than 20 unfinished predecessors | the item would grow without bound |
  * | for a takeover: the fence is the one we saw | two takeovers would fence each other out |
  */
-import { PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import { PutItemCommand, UpdateItemCommand } from "./commands.ts";
+import { JobMovedError } from "../errors.ts";
 import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
 import type { AcquireRequest, AcquireResult, Budget, ControlState, RunEntry } from "./control-store.ts";
 import { controlKey, type Item, mostPredecessors, namesIn, readState, valuesOf } from "./items.ts";
@@ -67,6 +69,7 @@ const acquireCommand = (connection: Connection, request: AcquireRequest): Update
   const conditions = [
     "attribute_exists(#pk)",
     "(attribute_not_exists(#paused) OR #paused.#until <= :now)",
+    "attribute_not_exists(#moving)",
     ...(tick === undefined ? [] : ["(attribute_not_exists(#tick) OR #tick < :tick)"]),
     takeover === undefined
       ? "(attribute_not_exists(#owner) OR (#owner <> :me AND #leaseUntil < :expired))"
@@ -120,6 +123,7 @@ const readRefusal = (request: AcquireRequest, state: ControlState): AcquireResul
   if (state.owner === request.owner) return acquired(request, state);
   const replaced = [...state.recentOwners, ...state.prev.map(({ owner }) => owner)].includes(request.owner);
   if (replaced) return { kind: "held", state };
+  if (state.moving !== undefined) throw new JobMovedError(request.job, state.moving);
   if (state.paused !== undefined && (state.paused.until ?? Number.POSITIVE_INFINITY) > request.now)
     return { kind: "paused", state };
   if (request.tick !== undefined && state.tick !== undefined && state.tick >= request.tick)

@@ -1,117 +1,285 @@
 /**
- * What an operator does to a job. Each act is one transaction on the fence that was seen, with a record of who did it
- * and why; a pause or resume that meets a newer fence is tried on that, a cancel isn't: it meant the run that was seen.
+ * What an operator does to a job. Each act is one transaction on the fence that was seen, with a record of who did it and why.
  *
- * An act is applied once: its record is written on condition that there is none, so that a repeated request changes
- * nothing, however late it comes; and where a request is refused, the record tells whether an earlier one was applied.
+ * | condition | without it |
+ * | --- | --- |
+ * | the fence is the one seen | what was granted since would be meant instead |
+ * | no owner, for an act that needs the job idle | a run would find its watermark or its ticks moved under it |
+ * | the owner is the one seen, for an act that ends its run | the run that followed would be cancelled instead |
+ * | its seq is the one seen | the record would leave out what was committed meanwhile |
+ * | no record of that run | another record would be overwritten |
+ * | no record of the act | a late repetition would do it again, over what was done since |
+ *
+ * A pause, a resumption or an approval that meets a newer fence is tried on that, unless the operator said which one was
+ * seen. All others meant the run, or the idle job, that was there at first. A run that commits meanwhile is still the same
+ * run, so an act that ends it is tried again.
  */
 import { randomUUID } from "node:crypto";
-import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-import { StoreUnavailableError } from "../errors.ts";
+import { type TransactWriteItem, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
+import { ActRefusedError } from "../errors.ts";
 import type { Json } from "../json.ts";
 import { create } from "./acquire.ts";
 import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
-import type { Act, Approval, Budget, ControlState, Paused, RunEntry } from "./control-store.ts";
-import { actKey, controlKey, encodeWatermark, namesIn, readState, valuesOf, writeRecord } from "./items.ts";
-import { isOnRecord, readControl } from "./read.ts";
+import type {
+  ActKind,
+  Approval,
+  Budget,
+  ControlState,
+  EndingAct,
+  Paused,
+  RunEntry,
+  SeenAct,
+  TickRange,
+} from "./control-store.ts";
+import {
+  actKey,
+  controlKey,
+  encodeWatermark,
+  type Item,
+  namesIn,
+  readState,
+  valuesOf,
+  writeRecord,
+} from "./items.ts";
+import { isOnRecord, readControlItem } from "./read.ts";
 import { commitsOf, rememberOwners } from "./tally.ts";
 
-export const pauseJob = async (connection: Connection, job: string, paused: Paused, budget: Budget): Promise<void> => {
-  if ((await readControl(connection, job, budget)) === undefined) await create(connection, job, paused.at, budget);
-  const act = { kind: "pause", by: paused.by, why: paused.why, until: paused.until };
-  await onAnyFence(connection, job, "SET #paused = :paused", { ":paused": paused }, act, paused.at, budget);
+export const pauseJob = async (
+  connection: Connection,
+  job: string,
+  { cancel, fence, ...paused }: Paused & EndingAct,
+  budget: Budget,
+): Promise<RunEntry | undefined> => {
+  if ((await readControlItem(connection, job, budget)) === undefined)
+    await create(connection, job, paused.at, budget);
+  const act = { kind: "pause", by: paused.by, why: paused.why, ...(fence === undefined ? {} : { fence }) } as const;
+  return perform(connection, job, act, paused.at, budget, (state) => ({
+    sets: ["#paused = :paused"],
+    values: { ":paused": paused },
+    details: { until: paused.until },
+    ...(cancel ? { ends: state.run } : {}),
+  }));
 };
 
-export const resumeJob = (connection: Connection, job: string, act: Act, at: number, budget: Budget): Promise<void> =>
-  onAnyFence(
-    connection,
-    job,
-    "SET #activeSince = :at REMOVE #paused",
-    { ":at": at },
-    { kind: "resume", ...act },
-    at,
-    budget,
-  );
+export const resumeJob = async (
+  connection: Connection,
+  job: string,
+  act: SeenAct,
+  at: number,
+  budget: Budget,
+): Promise<void> => {
+  await perform(connection, job, { kind: "resume", ...act }, at, budget, () => ({
+    sets: ["#activeSince = :at"],
+    removes: ["#paused"],
+    values: { ":at": at },
+  }));
+};
 
 /**
  * An approval is for the plan that tripped the guard last, and for no other.
- * @throws StoreUnavailableError when no guard has tripped, or its plan is larger than `max`
+ * @throws ActRefusedError when no guard has tripped, or its plan is larger than `max`
  */
 export const approvePlan = async (
   connection: Connection,
   job: string,
-  { by, why, max, until }: Act & { readonly max: number; readonly until: number },
+  { max, until, ...act }: SeenAct & { readonly max: number; readonly until: number },
   at: number,
   budget: Budget,
 ): Promise<Approval> => {
-  const { tripped } = (await readControl(connection, job, budget)) ?? {};
-  if (tripped === undefined) {
-    throw new StoreUnavailableError(
-      `job "${job}": its guard hasn't tripped, so there is nothing to approve`,
-      "approve",
-    );
-  }
-  if (tripped.count > max) {
-    throw new StoreUnavailableError(
-      `job "${job}": the plan that tripped the guard is of ${tripped.count} items, more than the ${max} to be approved`,
-      "approve",
-    );
-  }
-  const approval: Approval = { max, until, hash: tripped.hash, by, why };
-  const act = { kind: "approve", by, why, max, until, hash: tripped.hash, planned: tripped.count };
-  await onAnyFence(connection, job, "SET #approval = :approval", { ":approval": approval }, act, at, budget);
-  return approval;
+  let approval: Approval | undefined;
+  await perform(connection, job, { kind: "approve", ...act }, at, budget, ({ tripped }) => {
+    if (tripped === undefined)
+      throw new ActRefusedError(job, "approve", "its guard hasn't tripped, so there is nothing to approve");
+    if (tripped.count > max) {
+      throw new ActRefusedError(
+        job,
+        "approve",
+        `the plan that tripped the guard is of ${tripped.count} items, more than the ${max} to be approved`,
+      );
+    }
+    approval = { max, until, hash: tripped.hash, by: act.by, why: act.why };
+    return {
+      sets: ["#approval = :approval"],
+      values: { ":approval": approval },
+      details: { max, until, hash: tripped.hash, planned: tripped.count },
+    };
+  });
+  return approval as Approval;
+};
+
+export const cancelRun = (
+  connection: Connection,
+  job: string,
+  act: SeenAct,
+  at: number,
+  budget: Budget,
+): Promise<RunEntry | undefined> =>
+  perform(connection, job, { kind: "cancel", ...act }, at, budget, ({ run }, { seen }) => {
+    if (run === undefined && seen === undefined) return undefined;
+    if (run === undefined || (seen !== undefined && seen.owner !== run.owner)) {
+      throw new ActRefusedError(job, "cancel", `run ${seen?.id} ended or was replaced meanwhile`);
+    }
+    return { ends: run };
+  });
+
+export const rewindJob = (
+  connection: Connection,
+  job: string,
+  watermark: Json | null,
+  { cancel, ...act }: EndingAct,
+  at: number,
+  budget: Budget,
+): Promise<RunEntry | undefined> =>
+  perform(connection, job, { kind: "rewind", ...act }, at, budget, (state) => ({
+    ...onIdle(state, "rewind", cancel),
+    ...(watermark === null ? { removes: ["#watermark"] } : { sets: ["#watermark = :watermark"] }),
+    values: { ":watermark": watermark === null ? undefined : encodeWatermark(watermark) },
+    details: { from: encodeWatermark(state.watermark), to: encodeWatermark(watermark ?? undefined) },
+  }));
+
+export const skipTicks = (
+  connection: Connection,
+  job: string,
+  ticks: TickRange,
+  { cancel, ...act }: EndingAct,
+  at: number,
+  budget: Budget,
+): Promise<RunEntry | undefined> =>
+  perform(connection, job, { kind: "skip", ...act }, at, budget, (state) => {
+    const { tick, pending, tickPart } = state;
+    if (tick !== undefined && tick >= ticks.from) {
+      throw new ActRefusedError(job, "skip", `ticks through ${new Date(tick).toISOString()} were settled meanwhile`);
+    }
+    // A tick that is queued meanwhile, behind a run that is about to be cancelled, must not be forgotten.
+    const queued = pending !== undefined && pending <= ticks.through;
+    const halfDone = tickPart !== undefined && tickPart.tick <= ticks.through;
+    return {
+      ...onIdle(state, "skip", cancel),
+      sets: ["#tick = :through"],
+      removes: [...(queued ? ["#pending"] : []), ...(halfDone ? ["#tickPart"] : [])],
+      conditions: queued ? ["#pending = :pending"] : [],
+      values: { ":through": ticks.through, ":pending": queued ? pending : undefined },
+      details: { ticks },
+    };
+  });
+
+/** What an act does to the control item, and what goes with it in the same transaction. */
+export interface Change {
+  readonly sets?: readonly string[];
+  readonly removes?: readonly string[];
+  readonly conditions?: readonly string[];
+  readonly values?: Record<string, unknown>;
+  /** The act's record, beside who, why and when. */
+  readonly details?: Record<string, unknown>;
+  /** The job must be idle, or the run be ended: the fence is raised, so that whoever still goes on is fenced out. */
+  readonly idle?: true;
+  /** This run is fenced out and recorded as cancelled. */
+  readonly ends?: RunEntry | undefined;
+  readonly besides?: readonly TransactWriteItem[];
+}
+
+/** For an act that can't be done under a run. @throws ActRefusedError */
+export const onIdle = (state: ControlState, kind: ActKind, cancel = false): Pick<Change, "idle" | "ends"> => {
+  if (state.owner === undefined) return { idle: true };
+  if (cancel) return { idle: true, ends: state.run };
+  throw new ActRefusedError(
+    state.job,
+    kind,
+    `run ${state.run?.id ?? "(unknown)"} holds the lease; cancel it, or wait for its end`,
+  );
 };
 
 /**
- * | condition | without it |
- * | --- | --- |
- * | fence and owner are those seen | the run that followed would be cancelled instead |
- * | seq is the one seen | the record would leave out what was committed meanwhile |
- * | no record of the run | another record would be overwritten |
- *
- * A run that commits meanwhile is still the run that was meant, so that is tried again.
+ * Does an act: reads the job, asks `change` what there is to do, and does it on what was read.
+ * @param change `undefined`: nothing is to be done. Asked again when the job has changed meanwhile; `seen` is the run, if there
+ * was one, that it was asked about first.
+ * @returns the run that was cancelled
  */
-export const cancelRun = async (
+export const perform = async (
   connection: Connection,
   job: string,
-  act: Act,
+  { fence, ...act }: SeenAct & { readonly kind: ActKind },
   at: number,
   budget: Budget,
+  change: (
+    state: ControlState,
+    met: { readonly item: Item; readonly id: string; readonly seen: RunEntry | undefined },
+  ) => Change | undefined,
 ): Promise<RunEntry | undefined> => {
-  const actId = randomUUID();
-  let state = await readControl(connection, job, budget);
+  const id = randomUUID();
+  const refuse = (why: string) => new ActRefusedError(job, act.kind, why);
+  let first: ControlState | undefined;
   for (;;) {
-    const { run } = state ?? {};
-    if (state?.owner === undefined || run === undefined) return undefined;
-    const settled = await sendUntilKnown(connection, cancelCommand(connection, state, run, act, at, actId), budget);
-    if (settled.kind === "done") return run;
-    if (settled.kind !== "cancelled")
-      throw unanswered(connection, job, "cancel", settled as { doubt: boolean; error: unknown });
-    if (await isOnRecord(connection, actKey(job, at, actId), budget)) return run;
-    const item = settled.reasons[0]?.item;
-    const now = item && readState(job, item);
-    const committed = now?.owner === state.owner && now.fence === state.fence && now.run?.seq !== run.seq;
-    if (!committed)
-      throw new StoreUnavailableError(`job "${job}": run ${run.id} ended or was replaced meanwhile`, "cancel");
-    if (budget.clock.now() >= budget.until)
-      throw new StoreUnavailableError(`job "${job}": run ${run.id} committed too fast to be caught between`, "cancel");
-    state = now;
+    const item = await readControlItem(connection, job, budget);
+    if (item === undefined) throw refuse(`it isn't known to table "${connection.table}"`);
+    const state = readState(job, item);
+    refuseMoved(state, act.kind);
+    if (fence !== undefined && state.fence !== fence) {
+      throw refuse(`its fence is ${state.fence}, and no longer the ${fence} that was seen: look again`);
+    }
+    const changed = change(state, { item, id, seen: first?.run });
+    if (changed === undefined) return undefined;
+    const meant = changed.idle || changed.ends !== undefined;
+    if (meant && first !== undefined && first.fence !== state.fence)
+      throw refuse(`a run that started meanwhile holds the lease, or has ended since: look again`);
+    first ??= state;
+    const request = commandOf(connection, state, changed, act, at, id);
+    const settled = await sendUntilKnown(connection, request, budget);
+    if (settled.kind === "done") return changed.ends;
+    if (settled.kind === "cancelled") {
+      if (await isOnRecord(connection, actKey(job, at, id), budget)) return changed.ends;
+      const [control, record] = settled.reasons;
+      if (control?.code === "ConditionalCheckFailed") {
+        if (budget.clock.now() < budget.until) continue;
+        throw refuse("the job changed faster than it could be caught between: its run commits without a pause");
+      }
+      if (changed.ends !== undefined && record?.code === "ConditionalCheckFailed")
+        throw refuse(`run ${changed.ends.id} is on record already`);
+      if (settled.reasons.some(({ code }) => code === "ConditionalCheckFailed"))
+        throw refuse("what it goes with has changed meanwhile: look again");
+    }
+    throw unanswered(connection, job, act.kind, settled as { doubt: boolean; error: unknown });
   }
 };
 
-const cancelCommand = (
+/** @throws ActRefusedError where the job is known under another name, or not yet under this one. */
+const refuseMoved = ({ job, moving }: ControlState, kind: ActKind): void => {
+  if (moving === undefined) return;
+  throw new ActRefusedError(
+    job,
+    kind,
+    "to" in moving
+      ? `it was moved to "${moving.to}"; do it there`
+      : `it is being moved here from "${moving.from}", and not all is here yet; move it again, which goes on`,
+  );
+};
+
+const commandOf = (
   connection: Connection,
   state: ControlState,
-  run: RunEntry,
-  act: Act,
+  change: Change,
+  act: { readonly kind: ActKind; readonly by: string; readonly why: string },
   at: number,
-  actId: string,
+  id: string,
 ): TransactWriteItemsCommand => {
   const { job } = state;
-  const update =
-    "SET #recentOwners = :owners, #unfinished = #unfinished - :one, #fence = #fence + :one REMOVE #owner, #leaseUntil, #run";
-  const condition = "#fence = :seen AND #owner = :owner AND #run[0].#seq = :seq";
+  const { ends } = change;
+  const raises = change.idle || ends !== undefined;
+  const sets = [
+    ...(change.sets ?? []),
+    ...(raises ? ["#fence = #fence + :one"] : []),
+    ...(ends === undefined ? [] : ["#recentOwners = :owners", "#unfinished = #unfinished - :one"]),
+  ];
+  const removes = [...(change.removes ?? []), ...(ends === undefined ? [] : ["#owner", "#leaseUntil", "#run"])];
+  const condition = [
+    "#fence = :seen",
+    ...(ends === undefined ? (change.idle ? ["attribute_not_exists(#owner)"] : []) : endsIt),
+    ...(change.conditions ?? []),
+  ].join(" AND ");
+  const update = [
+    ...(sets.length > 0 ? [`SET ${sets.join(", ")}`] : []),
+    ...(removes.length > 0 ? [`REMOVE ${removes.join(", ")}`] : []),
+  ].join(" ");
   return new TransactWriteItemsCommand({
     ClientRequestToken: randomUUID(),
     TransactItems: [
@@ -123,153 +291,61 @@ const cancelCommand = (
           ConditionExpression: condition,
           ExpressionAttributeNames: namesIn(update, condition),
           ExpressionAttributeValues: valuesOf({
-            ":one": 1,
+            ...change.values,
             ":seen": state.fence,
-            ":owner": state.owner,
-            ":seq": run.seq,
-            ":owners": rememberOwners(state, [run.owner]),
+            ...(raises ? { ":one": 1 } : {}),
+            ...(ends === undefined
+              ? {}
+              : { ":owner": state.owner, ":seq": ends.seq, ":owners": rememberOwners(state, [ends.owner]) }),
           }),
-          ReturnValuesOnConditionCheckFailure: "ALL_OLD",
         },
       },
-      {
-        Put: {
-          TableName: connection.table,
-          Item: writeRecord({
-            ...withoutSeq(run),
-            job,
-            fence: state.fence,
-            outcome: "cancelled",
-            endedAt: at,
-            items: run.items ?? 0,
-            commits: commitsOf(run),
-            reason: `${act.by}: ${act.why}`,
-          }),
-          ConditionExpression: "attribute_not_exists(pk)",
+      ...(ends === undefined
+        ? []
+        : [putNew(connection, writeRecord(cancelledRecord(state, ends, at, `${act.by}: ${act.why}`)))]),
+      putAct(
+        connection,
+        job,
+        {
+          ...act,
+          ...change.details,
+          ...(raises ? { fence: state.fence + 1 } : {}),
+          ...(ends === undefined ? {} : { run: ends.id }),
         },
-      },
-      putAct(connection, job, { kind: "cancel", ...act, run: run.id }, at, actId),
+        at,
+        id,
+      ),
+      ...(change.besides ?? []),
     ],
   });
 };
 
-const withoutSeq = ({ seq, seals, tick, token, ...run }: RunEntry) => ({
-  ...run,
-  ...(tick === undefined ? {} : { ticks: { from: tick, through: tick, count: 1 } }),
-});
+const endsIt = ["#owner = :owner", "#run[0].#seq = :seq"];
 
-/**
- * | condition | without it |
- * | --- | --- |
- * | the fence is the one seen | a run that has started since would find its watermark moved under it |
- * | no owner | the same |
- *
- * @throws StoreUnavailableError while a run holds the lease: cancel it first
- */
-export const rewindJob = async (
-  connection: Connection,
-  job: string,
-  watermark: Json | null,
-  act: Act,
-  at: number,
-  budget: Budget,
-): Promise<void> => {
-  const state = await readControl(connection, job, budget);
-  const held = (run: string) =>
-    new StoreUnavailableError(`job "${job}": run ${run} holds the lease; cancel it, or wait for its end`, "rewind");
-  if (state === undefined)
-    throw new StoreUnavailableError(`job "${job}" isn't known to table "${connection.table}"`, "rewind");
-  if (state.owner !== undefined) throw held(state.run?.id ?? "(unknown)");
-  const actId = randomUUID();
-  const update =
-    watermark === null ? "ADD #fence :one REMOVE #watermark" : "SET #watermark = :watermark ADD #fence :one";
-  const condition = "#fence = :seen AND attribute_not_exists(#owner)";
-  const values = {
-    ":one": 1,
-    ":seen": state.fence,
-    ":watermark": watermark === null ? undefined : encodeWatermark(watermark),
+const cancelledRecord = ({ job, fence }: ControlState, run: RunEntry, at: number, reason: string) => {
+  const { seq, seals, tick, token, ...rest } = run;
+  return {
+    ...rest,
+    ...(tick === undefined ? {} : { ticks: { from: tick, through: tick, count: 1 } }),
+    job,
+    fence,
+    outcome: "cancelled" as const,
+    endedAt: at,
+    items: run.items ?? 0,
+    commits: commitsOf(run),
+    reason,
   };
-  const was = encodeWatermark(state.watermark);
-  const settled = await sendUntilKnown(
-    connection,
-    new TransactWriteItemsCommand({
-      ClientRequestToken: actId,
-      TransactItems: [
-        {
-          Update: {
-            TableName: connection.table,
-            Key: controlKey(job),
-            UpdateExpression: update,
-            ConditionExpression: condition,
-            ExpressionAttributeNames: namesIn(update, condition),
-            ExpressionAttributeValues: valuesOf(values),
-          },
-        },
-        putAct(
-          connection,
-          job,
-          { kind: "rewind", ...act, from: was, to: encodeWatermark(watermark ?? undefined) },
-          at,
-          actId,
-        ),
-      ],
-    }),
-    budget,
-  );
-  if (settled.kind === "done") return;
-  if (settled.kind === "cancelled") {
-    if (settled.doubt && (await isOnRecord(connection, actKey(job, at, actId), budget))) return;
-    throw held("that started meanwhile");
-  }
-  throw unanswered(connection, job, "rewind", settled as { doubt: boolean; error: unknown });
 };
 
-/** An act that is right under whatever fence. */
-const onAnyFence = async (
+/** The write that keeps an act. */
+export const putAct = (
   connection: Connection,
   job: string,
-  update: string,
-  values: Record<string, unknown>,
   act: Record<string, unknown>,
   at: number,
-  budget: Budget,
-): Promise<void> => {
-  const actId = randomUUID();
-  for (;;) {
-    const state = await readControl(connection, job, budget);
-    if (state === undefined)
-      throw new StoreUnavailableError(`job "${job}" isn't known to table "${connection.table}"`, String(act.kind));
-    const condition = "#fence = :seen";
-    const settled = await sendUntilKnown(
-      connection,
-      new TransactWriteItemsCommand({
-        TransactItems: [
-          {
-            Update: {
-              TableName: connection.table,
-              Key: controlKey(job),
-              UpdateExpression: update,
-              ConditionExpression: condition,
-              ExpressionAttributeNames: namesIn(update, condition),
-              ExpressionAttributeValues: valuesOf({ ...values, ":seen": state.fence }),
-            },
-          },
-          putAct(connection, job, act, at, actId),
-        ],
-      }),
-      budget,
-    );
-    if (settled.kind === "done") return;
-    if (settled.kind === "cancelled" && (await isOnRecord(connection, actKey(job, at, actId), budget))) return;
-    const moved = settled.kind === "cancelled" && settled.reasons[0]?.code === "ConditionalCheckFailed";
-    if (!moved) throw unanswered(connection, job, String(act.kind), settled as { doubt: boolean; error: unknown });
-  }
-};
+  id: string,
+): TransactWriteItem => putNew(connection, { ...valuesOf({ ...act, id, at }), ...actKey(job, at, id) });
 
-const putAct = (connection: Connection, job: string, act: Record<string, unknown>, at: number, id: string) => ({
-  Put: {
-    TableName: connection.table,
-    Item: { ...valuesOf({ ...act, id, at }), ...actKey(job, at, id) },
-    ConditionExpression: "attribute_not_exists(pk)",
-  },
+const putNew = (connection: Connection, item: Item): TransactWriteItem => ({
+  Put: { TableName: connection.table, Item: item, ConditionExpression: "attribute_not_exists(pk)" },
 });

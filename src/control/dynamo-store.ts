@@ -1,17 +1,21 @@
 /** The control store on DynamoDB: one table, described in `table.ts` and in infra/control-table.yml. */
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { InvalidOptionsError } from "../errors.ts";
 import { acquire, create, queue } from "./acquire.ts";
-import { approvePlan, cancelRun, pauseJob, resumeJob, rewindJob } from "./acts.ts";
+import { approvePlan, cancelRun, pauseJob, resumeJob, rewindJob, skipTicks } from "./acts.ts";
+import type { Send } from "./commands.ts";
 import { commit, renew } from "./commit.ts";
 import type { Connection } from "./connection.ts";
 import type { ControlStore } from "./control-store.ts";
+import { directSender } from "./direct-sender.ts";
 import { finish } from "./finish.ts";
+import { moveJob } from "./move.ts";
 import { fulfilWrites, intendWrites, readOnce, releaseOnce, withdrawWrites } from "./once.ts";
 import { dropParked, parkWrites, readOneParked, readParked, unparkWrites } from "./parked.ts";
-import { readControl, readRuns } from "./read.ts";
+import { readActs, readControl, readRuns, readRunsNamed, readRunsSince } from "./read.ts";
 import { recordCrashed, recordLost } from "./records.ts";
 import { markRestored } from "./restored.ts";
+import { sdkSender } from "./sdk-sender.ts";
 import { type TableReader, tableReader } from "./table-reader.ts";
 import { noteHealed, noteSchedule, readMany } from "./watch.ts";
 import { prepareWrites } from "./writes.ts";
@@ -57,8 +61,8 @@ export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
       `requestTimeoutMs is ${requestTimeoutMs}, and must be a whole number of milliseconds, at least 1`,
     ]);
   }
-  const client = options.client ?? new DynamoDBClient({ maxAttempts: 1 });
-  const connection: Connection = { client, table, requestTimeoutMs, knownKeys: new Map() };
+  const send = options.client === undefined ? environmentSender() : sdkSender(options.client);
+  const connection: Connection = { send, table, requestTimeoutMs, knownKeys: new Map() };
   return {
     table,
     requestTimeoutMs,
@@ -85,16 +89,23 @@ export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
     recordCrashed: (job, entries, at, budget) => recordCrashed(connection, job, entries, at, budget),
     recordLost: (record, budget) => recordLost(connection, record, budget),
     runs: (job, page, budget) => readRuns(connection, job, page, budget),
+    runsSince: (job, page, budget) => readRunsSince(connection, job, page, budget),
+    runsNamed: (job, beginning, most, budget) => readRunsNamed(connection, job, beginning, most, budget),
+    acts: (job, page, budget) => readActs(connection, job, page, budget),
     noteHealed: (job, healed, budget) => noteHealed(connection, job, healed, budget),
     noteSchedule: (job, change, budget) => noteSchedule(connection, job, change, budget),
     pause: (job, paused, budget) => pauseJob(connection, job, paused, budget),
     resume: (job, act, at, budget) => resumeJob(connection, job, act, at, budget),
     approve: (job, approval, at, budget) => approvePlan(connection, job, approval, at, budget),
     rewind: (job, watermark, act, at, budget) => rewindJob(connection, job, watermark, act, at, budget),
+    skip: (job, ticks, act, at, budget) => skipTicks(connection, job, ticks, act, at, budget),
+    move: (job, to, act, at, budget) => moveJob(connection, job, to, act, at, budget),
     restored: (at, budget) => markRestored(connection, at, budget),
     cancel: (job, act, at, budget) => cancelRun(connection, job, act, at, budget),
   };
 };
+
+const environmentSender = (): Send => directSender(process.env) ?? sdkSender();
 
 /** The control table's name where none is given. */
 export const controlTableName = (): string => process.env.CRONFENCE_TABLE || "cronfence";
