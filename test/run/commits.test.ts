@@ -1,6 +1,7 @@
 /** Commits that nobody waits for, or whose outcome nobody knows: they never make a success of a run that isn't one. */
 import type { Run } from "cronfence";
 import { describe, expect, it } from "vitest";
+import { brokenConnection, type WireRequest } from "../../src/testing/wire.ts";
 import { freshName, useEngine } from "../fixture.ts";
 import { type Machine, machineOn } from "./machine.ts";
 import {
@@ -17,7 +18,6 @@ import {
   tick,
   ttlMs,
 } from "./scene.ts";
-import { brokenConnection, type WireRequest } from "./wire.ts";
 
 const engine = useEngine("rows");
 const { row, stateOf, recordsOf } = tablesOf(engine);

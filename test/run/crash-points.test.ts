@@ -10,8 +10,6 @@ import { cron, defineJob, type Job, type JobOptions, type RunRecord, runJob, typ
 import { queryAfter } from "cronfence/sources";
 import { createTable, type SettableClock, settableClock } from "cronfence/testing";
 import { beforeAll, describe, expect, it } from "vitest";
-import { budgetOn, freshName, useEngine } from "../fixture.ts";
-import { machineOn } from "./machine.ts";
 import {
   brokenConnection,
   type Carry,
@@ -21,7 +19,9 @@ import {
   passed,
   tokenless,
   type WireRequest,
-} from "./wire.ts";
+} from "../../src/testing/wire.ts";
+import { budgetOn, freshName, useEngine } from "../fixture.ts";
+import { machineOn } from "./machine.ts";
 
 const engine = useEngine();
 const minuteMs = 60_000;

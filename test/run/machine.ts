@@ -3,8 +3,8 @@
  * none of its timers fires; what it was waiting for is simply never there. The engine and other machines live on.
  */
 import { type Clock, type DynamoStore, dynamoStore, type RunDeps } from "cronfence";
+import { type Carry, never, passed, type Wire, wireTo } from "../../src/testing/wire.ts";
 import { controlTable, silentLog } from "../fixture.ts";
-import { type Carry, never, passed, type Wire, wireTo } from "./wire.ts";
 
 export interface Machine {
   readonly store: DynamoStore;

@@ -4,11 +4,11 @@
  */
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { type DynamoStore, systemClock } from "cronfence";
+import { askEngine, brokenConnection, conflictWith, serverError } from "../../src/testing/wire.ts";
 import { budgetOn } from "../fixture.ts";
 import { checkEnd, itemsOf, Violation } from "./model.ts";
 import { logTable, minuteMs, numberOf, origin, rowsOf, skewMs, timeoutMs, ttlMs } from "./planned-job.ts";
 import { type MoveKind, mostSkewMs, mostTicks, type Plan } from "./random-plan.ts";
-import { askEngine, brokenConnection, conflictWith, serverError } from "./wire.ts";
 import { type Actor, openWorld, type World } from "./world.ts";
 
 /**

@@ -3,9 +3,9 @@ import { type DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import { cron, defineJob, type Job, type JobOptions, type Run, type RunReport, runJob, type Write } from "cronfence";
 import { type SettableClock, settableClock } from "cronfence/testing";
+import type { WireRequest } from "../../src/testing/wire.ts";
 import { budgetOn, type Fixture } from "../fixture.ts";
 import type { Machine } from "./machine.ts";
-import type { WireRequest } from "./wire.ts";
 
 export const minuteMs = 60_000;
 export const tick = Date.parse("2026-03-01T12:01:00Z");

@@ -8,6 +8,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { type Clock, type DynamoStore, dynamoStore, hasCode, type Logger, runJob } from "cronfence";
+import { askEngine, never, type WireReply, type WireRequest, wireTo } from "../../src/testing/wire.ts";
 import { budgetOn, controlTable, silentLog } from "../fixture.ts";
 import {
   type Account,
@@ -22,7 +23,6 @@ import {
 } from "./model.ts";
 import { jobOf, logTable, numberOf, skewMs, tickAt } from "./planned-job.ts";
 import { mostTicks, type Plan } from "./random-plan.ts";
-import { askEngine, never, type WireReply, type WireRequest, wireTo } from "./wire.ts";
 
 /** Whoever makes requests: an attempt, or the operator. */
 export interface Actor {

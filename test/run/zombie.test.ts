@@ -4,6 +4,7 @@
  */
 import { type Run, runJob } from "cronfence";
 import { describe, expect, it } from "vitest";
+import { brokenConnection, type Carry, passed } from "../../src/testing/wire.ts";
 import { freshName, useEngine } from "../fixture.ts";
 import { machineOn } from "./machine.ts";
 import {
@@ -20,7 +21,6 @@ import {
   tick,
   ttlMs,
 } from "./scene.ts";
-import { brokenConnection, type Carry, passed } from "./wire.ts";
 
 const engine = useEngine("rows");
 const { row, stateOf, recordsOf } = tablesOf(engine);
