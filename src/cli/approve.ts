@@ -2,12 +2,13 @@
 import type { Command } from "commander";
 import { systemClock } from "../clock.ts";
 import { duration, jsonOption, wholeNumber } from "./arguments.ts";
+import { type ConfirmOptions, confirmed, yesOption } from "./confirm.ts";
 import { addTableOptions, openStore, patience, type TableOptions } from "./control-table.ts";
 import { print, printJson } from "./exit.ts";
 import { iso } from "./instants.ts";
 import { type ActOptions, actOf, byOption, whyOption } from "./operator.ts";
 
-interface ApproveOptions extends TableOptions, ActOptions {
+interface ApproveOptions extends TableOptions, ActOptions, ConfirmOptions {
   readonly max: number;
   /** In milliseconds. */
   readonly for: number;
@@ -25,10 +26,11 @@ export const addApprove = (program: Command): void => {
   )
     .addOption(whyOption())
     .addOption(byOption())
+    .addOption(yesOption())
     .addOption(jsonOption())
     .addHelpText(
       "after",
-      '\nExample:\n  npx cronfence approve purge-sessions --max 12000 --for 24h --why "the sale is over"',
+      '\nExample:\n  npx cronfence approve purge-sessions --max 12000 --for 24h --why "the sale is over" --yes',
     )
     .action(approve);
 };
@@ -36,6 +38,10 @@ export const addApprove = (program: Command): void => {
 const approve = async (job: string, options: ApproveOptions): Promise<void> => {
   const act = actOf(options);
   const store = await openStore(options);
+  await confirmed(
+    `one run of ${job} may do the plan that its guard stopped last, of at most ${options.max} items`,
+    options,
+  );
   const now = systemClock.now();
   const { hash, max, until } = await store.approve(
     job,

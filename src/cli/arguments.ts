@@ -10,7 +10,7 @@ export const jobsOption = (): Option =>
     .default([defaultJobs], defaultJobs)
     .argParser((glob: string, before: readonly string[]) => (before[0] === defaultJobs ? [glob] : [...before, glob]));
 
-const defaultJobs = "handlers/*.{ts,mts,js,mjs}";
+export const defaultJobs = "handlers/*.{ts,mts,js,mjs}";
 
 export const jsonOption = (): Option => new Option("--json", "prints JSON, for programs");
 

@@ -1,34 +1,88 @@
-/** The control table that a command reads or changes, as its options or the environment name it. */
-import type { Command } from "commander";
+/**
+ * The control table that a command reads or changes, as its options or the environment name it: AWS's by region and
+ * credentials, one at an endpoint, or one that a local engine keeps in a file.
+ */
+import { stat } from "node:fs/promises";
+import { type Command, Option } from "commander";
 import { type Clock, systemClock } from "../clock.ts";
 import type { Budget } from "../control/control-store.ts";
 import type { DynamoStore } from "../control/dynamo-store.ts";
-import { CronfenceError, InvalidOptionsError } from "../errors.ts";
+import { InvalidOptionsError } from "../errors.ts";
+import { atEnd } from "./exit.ts";
 
 export interface TableOptions {
   readonly table?: string;
   readonly endpoint?: string;
+  readonly local?: string;
+  readonly region?: string;
+  readonly profile?: string;
 }
 
 export const addTableOptions = (command: Command): Command =>
   command
-    .option("--table <name>", "the control table (default: the environment's CRONFENCE_TABLE, or else cronfence)")
-    .option(
-      "--endpoint <url>",
-      "a DynamoDB endpoint, such as http://127.0.0.1:8000 (default: AWS_ENDPOINT_URL_DYNAMODB, or else AWS)",
-    );
+    .optionsGroup("Control table:")
+    .option("--table <name>", "its name (default: the environment's CRONFENCE_TABLE, or else cronfence)")
+    .option("--region <region>", "the AWS region (default: AWS_REGION, or the profile's)")
+    .option("--profile <name>", "the AWS profile whose credentials are used (default: AWS_PROFILE)")
+    .addOption(
+      new Option(
+        "--endpoint <url>",
+        "a DynamoDB endpoint, such as http://127.0.0.1:8000 (default: AWS_ENDPOINT_URL_DYNAMODB, or else AWS)",
+      ).conflicts("local"),
+    )
+    .option("--local <file>", "a local DynamoDB that keeps its tables in this file, as `npm run dev` does")
+    .optionsGroup("Options:");
 
-/** @throws InvalidOptionsError */
-export const openStore = async ({ table, endpoint }: TableOptions): Promise<DynamoStore> => {
+/**
+ * Sets the environment that the SDK reads, for the job's own clients too, where the command loads it; starts the local
+ * engine, which ends with the command.
+ * @param create whether the local engine's file may be a new one
+ * @throws InvalidOptionsError
+ */
+export const useTable = async (options: TableOptions, create = false): Promise<void> => {
+  const { table, endpoint, local, region, profile } = options;
+  const { env } = process;
+  if (table !== undefined) env.CRONFENCE_TABLE = table;
+  if (region !== undefined) env.AWS_REGION = region;
+  if (profile !== undefined) env.AWS_PROFILE = profile;
   if (endpoint !== undefined) {
     if (!URL.canParse(endpoint)) {
       throw new InvalidOptionsError("control table", [`--endpoint is ${JSON.stringify(endpoint)}, and must be a URL`]);
     }
-    // For the job's own clients too, where the command loads it.
-    process.env.AWS_ENDPOINT_URL_DYNAMODB = endpoint;
+    env.AWS_ENDPOINT_URL_DYNAMODB = endpoint;
   }
+  if (local !== undefined) await useLocal(local, create);
+};
+
+/** @throws InvalidOptionsError */
+export const openStore = async (options: TableOptions, create = false): Promise<DynamoStore> => {
+  await useTable(options, create);
   const { dynamoStore } = await import("../control/dynamo-store.ts");
-  return dynamoStore(table === undefined ? {} : { table });
+  return dynamoStore();
+};
+
+const useLocal = async (file: string, create: boolean): Promise<void> => {
+  const isFile = await stat(file).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+  if (!isFile && !create) {
+    throw new InvalidOptionsError("control table", [
+      `--local is ${JSON.stringify(file)}, and there is no such file; npx cronfence table create --local ${file} makes it`,
+    ]);
+  }
+  const { startEngine } = await import("../local/engine.ts");
+  // A server that runs elsewhere isn't this file.
+  const engine = await startEngine({ file }, { ...process.env, DYNAMODB_ENDPOINT: "" });
+  atEnd(engine.stop);
+  for (const name of ["AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"])
+    delete process.env[name];
+  Object.assign(process.env, {
+    AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
+    AWS_REGION: "local",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+  });
 };
 
 /** A person is waiting for the answer. */
@@ -38,9 +92,3 @@ export const patience = (clock: Clock = systemClock): Budget => ({
   until: clock.now() + longestWaitMs,
 });
 const longestWaitMs = 10_000;
-
-/** @throws CronfenceError for a job that the table has nothing of: most likely its name, or the table's, is wrong. */
-export const refuseUnknown = async (store: DynamoStore, job: string): Promise<void> => {
-  if ((await store.read(job, patience())) !== undefined) return;
-  throw new CronfenceError("NO_JOB", `job "${job}" isn't known in table ${store.table}: it has never run there`);
-};

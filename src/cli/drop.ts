@@ -1,9 +1,15 @@
 /** `cronfence drop`: gives a parked item up. */
 import type { Command } from "commander";
 import { systemClock } from "../clock.ts";
+import { jsonOption } from "./arguments.ts";
+import { type ConfirmOptions, confirmed, yesOption } from "./confirm.ts";
 import { addTableOptions, openStore, patience, type TableOptions } from "./control-table.ts";
-import { print } from "./exit.ts";
+import { print, printJson } from "./exit.ts";
 import { type ActOptions, actOf, byOption, whyOption } from "./operator.ts";
+
+interface DropOptions extends TableOptions, ActOptions, ConfirmOptions {
+  readonly json?: boolean;
+}
 
 export const addDrop = (program: Command): void => {
   addTableOptions(
@@ -15,13 +21,17 @@ export const addDrop = (program: Command): void => {
   )
     .addOption(whyOption())
     .addOption(byOption())
-    .addHelpText("after", '\nExample:\n  npx cronfence drop expire-carts cart-17 --why "a test order"')
+    .addOption(yesOption())
+    .addOption(jsonOption())
+    .addHelpText("after", '\nExample:\n  npx cronfence drop expire-carts cart-17 --why "a test order" --yes')
     .action(drop);
 };
 
-const drop = async (job: string, key: string, options: TableOptions & ActOptions): Promise<void> => {
+const drop = async (job: string, key: string, options: DropOptions): Promise<void> => {
   const act = actOf(options);
   const store = await openStore(options);
+  await confirmed(`parked item ${key} of ${job} is given up for good`, options);
   await store.dropParked(job, key, act, systemClock.now(), patience());
+  if (options.json) return printJson({ job, key, dropped: true, ...act });
   print(`${key} of ${job} was dropped`);
 };

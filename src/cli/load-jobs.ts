@@ -4,10 +4,10 @@
  */
 import { relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { distance } from "fastest-levenshtein";
 import { CronfenceError, hasCode, type InvalidOptionsError } from "../errors.ts";
 import type { Job } from "../job.ts";
 import { isJob, isLocalSetup, type LocalSetup } from "../local/job-modules.ts";
+import { nearest } from "../unknown-option.ts";
 import { openScratch, type Scratch } from "./bundle.ts";
 
 export interface FoundJob {
@@ -124,12 +124,12 @@ export const pickJob = ({ jobs, globs }: FoundJobs, name: string): FoundJob => {
   if (twin !== undefined) throw new CronfenceError("NO_JOB", `${twin.file}: ${twinMessage(name, found as FoundJob)}`);
   if (found !== undefined) return found;
   const names = jobs.map(({ job }) => job.name);
-  const nearest = [...names].sort((one, other) => distance(name, one) - distance(name, other))[0];
-  const isNear = nearest !== undefined && distance(name, nearest) <= Math.max(2, name.length / 3);
-  const instead = isNear
-    ? `did you mean "${nearest}"?`
-    : names.length === 0
-      ? "no job is"
-      : `defined are ${names.join(", ")}`;
+  const near = nearest(name, names);
+  const instead =
+    near !== undefined
+      ? `did you mean "${near}"?`
+      : names.length === 0
+        ? "no job is"
+        : `defined are ${names.join(", ")}`;
   throw new CronfenceError("NO_JOB", `job "${name}" isn't defined in ${globs.join(", ")}; ${instead}`);
 };

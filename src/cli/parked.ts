@@ -3,9 +3,10 @@ import type { Command } from "commander";
 import type { ParkedItem } from "../control/control-store.ts";
 import type { DynamoStore } from "../control/dynamo-store.ts";
 import { jsonOption, wholeNumber } from "./arguments.ts";
-import { addTableOptions, openStore, patience, refuseUnknown, type TableOptions } from "./control-table.ts";
+import { addTableOptions, openStore, patience, type TableOptions } from "./control-table.ts";
 import { print, printJson } from "./exit.ts";
 import { iso, localTime } from "./instants.ts";
+import { knownState } from "./known-job.ts";
 
 interface ParkedOptions extends TableOptions {
   readonly json?: boolean;
@@ -28,7 +29,7 @@ export const addParked = (program: Command): void => {
 const showParked = async (job: string, options: ParkedOptions): Promise<void> => {
   const store = await openStore(options);
   const { items, more } = await readUpTo(store, job, options.limit);
-  if (items.length === 0) await refuseUnknown(store, job);
+  if (items.length === 0) await knownState(store, job);
   if (options.json) return printJson({ job, items: items.map(asJson), more });
   if (items.length === 0) return print(`no item of ${job} is parked`);
   const { columns } = await import("./columns.ts");

@@ -3,11 +3,13 @@ import type { Command } from "commander";
 import { systemClock } from "../clock.ts";
 import type { RunReport } from "../report.ts";
 import { jobsOption, jsonOption } from "./arguments.ts";
-import { addTableOptions, openStore, refuseUnknown, type TableOptions } from "./control-table.ts";
+import { type ConfirmOptions, confirmed, yesOption } from "./confirm.ts";
+import { addTableOptions, openStore, type TableOptions } from "./control-table.ts";
 import { print, printJson, report } from "./exit.ts";
+import { knownState } from "./known-job.ts";
 import { byOption, nameOf } from "./operator.ts";
 
-interface RetryOptions extends TableOptions {
+interface RetryOptions extends TableOptions, ConfirmOptions {
   readonly all?: boolean;
   readonly by?: string;
   readonly dryRun?: boolean;
@@ -27,8 +29,9 @@ export const addRetry = (program: Command): void => {
   )
     .addOption(jobsOption())
     .addOption(byOption())
+    .addOption(yesOption())
     .addOption(jsonOption())
-    .addHelpText("after", "\nExample:\n  npx cronfence retry expire-carts cart-17 cart-23 --table jobs")
+    .addHelpText("after", "\nExample:\n  npx cronfence retry expire-carts cart-17 cart-23 --yes")
     .action(retry);
 };
 
@@ -47,7 +50,9 @@ const retry = async (name: string, keys: readonly string[], options: RetryOption
   const found = await loadJobs(options.jobs);
   reportProblems(found);
   const { job } = pickJob(found, name);
-  await refuseUnknown(store, name);
+  await knownState(store, name, options.jobs);
+  const which = all ? "all parked items" : `parked items ${keys.join(", ")}`;
+  if (!options.dryRun) await confirmed(`${which} of ${name} are done in this process, with its credentials`, options);
   const { runJob } = await import("../run.ts");
   const { plainLog } = await import("../local/plain-log.ts");
   const log = plainLog({

@@ -1,20 +1,20 @@
 /** `cronfence table`. */
 import type { Command } from "commander";
+import { jsonOption } from "./arguments.ts";
+import { yesOption } from "./confirm.ts";
 import { addTableOptions } from "./control-table.ts";
 
 export const addTable = (program: Command): void => {
   const table = program
     .command("table")
     .description("the control table, which holds every job's lease, watermark and runs");
-  table
-    .command("create")
-    .description("creates the control table, if there is none")
-    .option("--table <name>", "its name (default: the environment's CRONFENCE_TABLE, or else cronfence)")
-    .option(
-      "--endpoint <url>",
-      "a DynamoDB endpoint, such as http://127.0.0.1:8000 (default: AWS_ENDPOINT_URL_DYNAMODB, or else AWS)",
-    )
-    .option("--job <name...>", "makes these jobs known: ticks before now aren't owed")
+  addTableOptions(
+    table
+      .command("create")
+      .description("creates the control table, if there is none")
+      .option("--job <name...>", "makes these jobs known: ticks before now aren't owed"),
+  )
+    .addOption(jsonOption())
     .addHelpText("after", "\nExample:\n  npx cronfence table create --table jobs --job expire-carts")
     .action(async (options) => (await import("./create-table.ts")).createTable(options));
   addTableOptions(
@@ -22,9 +22,10 @@ export const addTable = (program: Command): void => {
       .command("restored")
       .description(
         "puts a table right that was restored from a backup: fences out every run, before any schedule is enabled again",
-      )
-      .option("--yes", "doesn't ask"),
+      ),
   )
+    .addOption(yesOption())
+    .addOption(jsonOption())
     .addHelpText("after", "\nExample:\n  npx cronfence table restored --table jobs")
     .action(async (options) => (await import("./restored-table.ts")).markTableRestored(options));
 };

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll } from "vitest";
+import { builtCommand } from "./built-command.ts";
 
 export interface Ended {
   readonly code: number;
@@ -12,19 +13,20 @@ export interface Ended {
   readonly stderr: string;
 }
 
-const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
-const loader = import.meta.resolve("tsx");
+let main: Promise<string> | undefined;
 
 /** A project among the fixtures. */
 export const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
 
 /** Runs the command in the folder `cwd`, with nothing of the machine's own AWS configuration. */
-export const cronfence = (
+export const cronfence = async (
   cwd: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-): Promise<Ended> =>
-  new Promise((resolve) => {
+): Promise<Ended> => {
+  main ??= builtCommand();
+  const path = await main;
+  return new Promise((resolve) => {
     const own = {
       PATH: process.env.PATH,
       HOME: tmpdir(),
@@ -32,14 +34,11 @@ export const cronfence = (
       AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
       ...(process.env.DYNAMODB_ENDPOINT ? { DYNAMODB_ENDPOINT: process.env.DYNAMODB_ENDPOINT } : {}),
     };
-    execFile(
-      process.execPath,
-      ["--import", loader, main, ...args],
-      { cwd, env: { ...own, ...env } },
-      (error, stdout, stderr) =>
-        resolve({ code: error === null ? 0 : typeof error.code === "number" ? error.code : -1, stdout, stderr }),
+    execFile(process.execPath, [path, ...args], { cwd, env: { ...own, ...env } }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : typeof error.code === "number" ? error.code : -1, stdout, stderr }),
     );
   });
+};
 
 const projects: string[] = [];
 afterAll(async () => {

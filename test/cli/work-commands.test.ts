@@ -136,7 +136,7 @@ describe("cronfence retry", () => {
 
   it("does the named items in this process, and they aren't parked any more", async () => {
     const name = await parkedJob("bcd");
-    const ended = await run(["retry", name, "b", "d", "--by", "ann"], await project(name));
+    const ended = await run(["retry", name, "b", "d", "--by", "ann", "--yes"], await project(name));
     expect(ended).toEqual({ code: 0, stdout: `2 parked items of ${name} were done\n`, stderr: "" });
     expect(await keysOf(name)).toEqual(["c"]);
     expect(await rowsOf(name)).toEqual([`${name}/b`, `${name}/d`]);
@@ -147,13 +147,13 @@ describe("cronfence retry", () => {
 
   it("does all of them with --all", async () => {
     const name = await parkedJob("abcde");
-    expect(await run(["retry", name, "--all"], await project(name))).toMatchObject({ code: 0, stderr: "" });
+    expect(await run(["retry", name, "--all", "--yes"], await project(name))).toMatchObject({ code: 0, stderr: "" });
     expect(await keysOf(name)).toEqual([]);
   });
 
   it("does the others where one fails again, names it, and ends with status 1", async () => {
     const name = await parkedJob("bc");
-    const { code, stdout, stderr } = await run(["retry", name, "--all"], await project(name, "b"));
+    const { code, stdout, stderr } = await run(["retry", name, "--all", "--yes"], await project(name, "b"));
     expect(code).toBe(1);
     expect(stdout).toBe(`1 parked item of ${name} was done\n`);
     expect(stderr).toMatch(/a parked item failed again, and stays parked \(.*parked b/);
@@ -186,7 +186,7 @@ describe("cronfence retry", () => {
     );
     expect(held.kind).toBe("acquired");
     expectSentence(
-      await run(["retry", name, "b"], await project(name)),
+      await run(["retry", name, "b", "--yes"], await project(name)),
       new RegExp(`^cronfence: job "${name}": run their-run holds the lease until \\d{4}-.*; try again then\\n$`),
     );
     expect(await keysOf(name)).toEqual(["b"]);
@@ -194,7 +194,7 @@ describe("cronfence retry", () => {
 
   it("is JSON for programs", async () => {
     const name = await parkedJob("b");
-    const { stdout, code } = await run(["retry", name, "b", "--json"], await project(name));
+    const { stdout, code } = await run(["retry", name, "b", "--json", "--yes"], await project(name));
     expect(JSON.parse(stdout)).toMatchObject({ job: name, outcome: "succeeded", items: 1 });
     expect(code).toBe(0);
   });
@@ -215,12 +215,12 @@ describe("cronfence retry", () => {
 describe("cronfence drop", () => {
   it("gives an item up, and records who did it and why", async () => {
     const name = await parkedJob("bc");
-    const ended = await run(["drop", name, "b", "--why", "a test order"]);
+    const ended = await run(["drop", name, "b", "--why", "a test order", "--yes"]);
     expect(ended).toEqual({ code: 0, stdout: `b of ${name} was dropped\n`, stderr: "" });
     expect(await keysOf(name)).toEqual(["c"]);
     expect(await acts(name)).toMatchObject([{ kind: "drop", key: "b", by: userInfo().username, why: "a test order" }]);
     expectSentence(
-      await run(["drop", name, "b", "--why", "again"]),
+      await run(["drop", name, "b", "--why", "again", "--yes"]),
       /^cronfence: job ".*": no item is parked under "b"/,
     );
   });
@@ -263,6 +263,7 @@ describe("cronfence approve", () => {
       "the sale is over",
       "--by",
       "ann",
+      "--yes",
     ]);
     expect(ended).toMatchObject({ code: 0, stderr: "" });
     expect(ended.stdout).toMatch(
@@ -278,7 +279,7 @@ describe("cronfence approve", () => {
 
   it("is refused for less than the plan, and where no guard has tripped", async () => {
     const { name } = await tripped();
-    const approve = (job: string) => run(["approve", job, "--max", "19", "--for", "24h", "--why", "test"]);
+    const approve = (job: string) => run(["approve", job, "--max", "19", "--for", "24h", "--why", "test", "--yes"]);
     expectSentence(
       await approve(name),
       /the plan that tripped the guard is of 20 items, more than the 19 to be approved/,
@@ -321,13 +322,13 @@ describe("cronfence release", () => {
     ["--not-done", 2, /on record as not done, and is called again/],
   ])("%s: the next run goes on by it", async (verdict, calls, says) => {
     const here = await unknown();
-    const ended = await run(["release", here.name, "payment", verdict, "--why", "seen at the bank"]);
+    const ended = await run(["release", here.name, "payment", verdict, "--why", "seen at the bank", "--yes"]);
     expect(ended).toMatchObject({ code: 0, stderr: "", stdout: expect.stringMatching(says) });
     expect(await acts(here.name)).toMatchObject([{ kind: "release", key: "payment", why: "seen at the bank" }]);
     expect(await here.go()).toMatchObject({ outcome: "succeeded" });
     expect(here.calls()).toBe(calls);
     expectSentence(
-      await run(["release", here.name, "payment", verdict, "--why", "again"]),
+      await run(["release", here.name, "payment", verdict, "--why", "again", "--yes"]),
       /no effect "payment" is open/,
     );
   });
@@ -344,7 +345,11 @@ describe("cronfence table restored", () => {
   it("raises every fence and takes leases away, once it is meant", async () => {
     const name = await parkedJob("");
     const before = (await store.read(name, budgetOn(clock)))?.fence as number;
-    expectSentence(await run(["table", "restored"]), /table control-table .*; say that this is meant with --yes/);
+    expectSentence(
+      await run(["table", "restored"]),
+      /every run of table control-table .*; say that this is meant with --yes/,
+      2,
+    );
     expect((await store.read(name, budgetOn(clock)))?.fence).toBe(before);
     const { code, stdout } = await run(["table", "restored", "--yes"]);
     expect(code).toBe(0);
