@@ -15,7 +15,7 @@
  * | fewer than 20 unfinished predecessors | the item would grow without bound |
  * | for a takeover: the fence is the one we saw | two takeovers would fence each other out |
  */
-import { PutItemCommand, UpdateItemCommand } from "./commands.ts";
+import { PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { JobMovedError } from "../errors.ts";
 import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
 import type { AcquireRequest, AcquireResult, Budget, ControlState, RunEntry } from "./control-store.ts";

@@ -9,10 +9,10 @@
  * | the owner is us | a run that was finished or cancelled would go on writing under an unchanged fence |
  * | seq is the number of commits we know of | a request repeated late, or on a server that ignores tokens, would be applied twice |
  */
+import { TransactWriteItemsCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { LeaseLostError, type RejectedWrite, WriteRejectedError } from "../errors.ts";
 import { newNonce } from "../nonce.ts";
-import { TransactWriteItemsCommand, UpdateItemCommand } from "./commands.ts";
 import { type Connection, forgetKeys, learnKeys, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Budget, Commit, CommitResult, ControlState, Lease } from "./control-store.ts";
 import { controlKey, encodeWatermark, namesIn, readState, valuesOf } from "./items.ts";

@@ -1,18 +1,38 @@
 /**
- * DynamoDB bound to the control table, with a limit on how long one request may take.
+ * A DynamoDB client bound to the control table, with a limit on how long one request may take.
  *
  * The SDK has no such limit by default, and its `requestTimeout` alone only warns; a hung request would outlive the
  * lease. So each request carries an abort signal that ends it, whatever client it was given.
  */
-import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import {
+  type BatchGetItemCommand,
+  DescribeTableCommand,
+  type DynamoDBClient,
+  type GetItemCommand,
+  type PutItemCommand,
+  type QueryCommand,
+  type ScanCommand,
+  type TransactWriteItem,
+  type TransactWriteItemsCommand,
+  type UpdateItemCommand,
+} from "@aws-sdk/client-dynamodb";
 import { InvalidOptionsError, OutcomeUnknownError, StoreUnavailableError } from "../errors.ts";
-import { type Command, DescribeTableCommand, type Send } from "./commands.ts";
 import type { Budget } from "./control-store.ts";
 import { type Settled, settle } from "./send.ts";
 import { type KnownKeys, tableName } from "./writes.ts";
 
+type Command =
+  | BatchGetItemCommand
+  | DescribeTableCommand
+  | GetItemCommand
+  | PutItemCommand
+  | QueryCommand
+  | ScanCommand
+  | TransactWriteItemsCommand
+  | UpdateItemCommand;
+
 export interface Connection {
-  readonly send: Send;
+  readonly client: DynamoDBClient;
   readonly table: string;
   /** In milliseconds. */
   readonly requestTimeoutMs: number;
@@ -20,9 +40,23 @@ export interface Connection {
   readonly knownKeys: KnownKeys;
 }
 
+/** Clients that are known to have a region. */
+const regioned = new WeakSet<DynamoDBClient>();
+
+/** Without a region the SDK fails before it sends, by an error that can't be told from a lost reply. So it is asked first. */
+const requireRegion = async (client: DynamoDBClient): Promise<void> => {
+  try {
+    await client.config.region();
+  } catch (cause) {
+    throw Object.assign(new Error("no AWS region is set; set AWS_REGION", { cause }), { name: "RegionMissingError" });
+  }
+  regioned.add(client);
+};
+
 /** Sends one request; its answer, or whatever the SDK throws, within the request timeout. */
 const sendOnce = async <T>(connection: Connection, command: Command): Promise<T> => {
-  const { send, requestTimeoutMs } = connection;
+  const { client, requestTimeoutMs } = connection;
+  if (!regioned.has(client)) await requireRegion(client);
   // Not AbortSignal.timeout, which goes on after the answer and then makes an error for every request.
   const limit = new AbortController();
   const timer = setTimeout(
@@ -30,7 +64,7 @@ const sendOnce = async <T>(connection: Connection, command: Command): Promise<T>
     requestTimeoutMs,
   );
   try {
-    return (await send(command, limit.signal)) as T;
+    return (await client.send(command as GetItemCommand, { abortSignal: limit.signal })) as T;
   } finally {
     clearTimeout(timer);
   }

@@ -1,13 +1,11 @@
 /** The control store on DynamoDB: one table, described in `table.ts` and in infra/control-table.yml. */
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { InvalidOptionsError } from "../errors.ts";
 import { acquire, create, queue } from "./acquire.ts";
 import { approvePlan, cancelRun, pauseJob, resumeJob, rewindJob, skipTicks } from "./acts.ts";
-import type { Send } from "./commands.ts";
 import { commit, renew } from "./commit.ts";
 import type { Connection } from "./connection.ts";
 import type { ControlStore } from "./control-store.ts";
-import { directSender } from "./direct-sender.ts";
 import { finish } from "./finish.ts";
 import { moveJob } from "./move.ts";
 import { fulfilWrites, intendWrites, readOnce, releaseOnce, withdrawWrites } from "./once.ts";
@@ -15,7 +13,6 @@ import { dropParked, parkWrites, readOneParked, readParked, unparkWrites } from 
 import { readActs, readControl, readRuns, readRunsNamed, readRunsSince } from "./read.ts";
 import { recordCrashed, recordLost } from "./records.ts";
 import { markRestored } from "./restored.ts";
-import { sdkSender } from "./sdk-sender.ts";
 import { type TableReader, tableReader } from "./table-reader.ts";
 import { noteHealed, noteSchedule, readMany } from "./watch.ts";
 import { prepareWrites } from "./writes.ts";
@@ -61,8 +58,8 @@ export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
       `requestTimeoutMs is ${requestTimeoutMs}, and must be a whole number of milliseconds, at least 1`,
     ]);
   }
-  const send = options.client === undefined ? environmentSender() : sdkSender(options.client);
-  const connection: Connection = { send, table, requestTimeoutMs, knownKeys: new Map() };
+  const client = options.client ?? new DynamoDBClient({ maxAttempts: 1 });
+  const connection: Connection = { client, table, requestTimeoutMs, knownKeys: new Map() };
   return {
     table,
     requestTimeoutMs,
@@ -104,8 +101,6 @@ export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
     cancel: (job, act, at, budget) => cancelRun(connection, job, act, at, budget),
   };
 };
-
-const environmentSender = (): Send => directSender(process.env) ?? sdkSender();
 
 /** The control table's name where none is given. */
 export const controlTableName = (): string => process.env.CRONFENCE_TABLE || "cronfence";

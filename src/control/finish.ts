@@ -9,8 +9,8 @@
  * | no run record, or our own | another run's record would be overwritten |
  */
 import { randomUUID } from "node:crypto";
+import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { LeaseLostError } from "../errors.ts";
-import { TransactWriteItemsCommand } from "./commands.ts";
 import { explainFailure, fateOf, holds, rejection } from "./commit.ts";
 import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Budget, ControlState, Finish, FinishResult, Lease } from "./control-store.ts";

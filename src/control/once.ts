@@ -8,10 +8,10 @@
  * | result | our own intent | a late result would overwrite a successor's |
  */
 import { randomUUID } from "node:crypto";
+import { GetItemCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { StoreUnavailableError } from "../errors.ts";
 import type { Json } from "../json.ts";
-import { GetItemCommand, TransactWriteItemsCommand } from "./commands.ts";
 import { type Connection, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Act, Budget, OnceState } from "./control-store.ts";
 import { actKey, type Item, namesIn, onceKey, valuesOf } from "./items.ts";

@@ -3,10 +3,10 @@
  * that none is lost in between, and taken away in the one that does their work after all.
  */
 import { createHash, randomUUID } from "node:crypto";
+import { GetItemCommand, QueryCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { CommitRefusedError, StoreUnavailableError } from "../errors.ts";
 import { type Json, notJson } from "../json.ts";
-import { GetItemCommand, QueryCommand, TransactWriteItemsCommand } from "./commands.ts";
 import { type Connection, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Act, Budget, ParkedItem, ParkedPage } from "./control-store.ts";
 import { actKey, type Item, namesIn, parkedKey, parkedKeysOf, valuesOf } from "./items.ts";

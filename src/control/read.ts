@@ -1,5 +1,5 @@
 /** Reading the control table. Reads that decide something are consistent ones. */
-import { GetItemCommand, QueryCommand } from "./commands.ts";
+import { GetItemCommand, QueryCommand } from "@aws-sdk/client-dynamodb";
 import { type Connection, readUntilKnown } from "./connection.ts";
 import type { ActPage, Budget, ControlState, RunPage, RunRecord } from "./control-store.ts";
 import {

@@ -9,7 +9,7 @@
  * Only a run that was granted a higher fence has predecessors to record; nobody else may write `crashed`, since an
  * expired holder that nobody has replaced may still go on.
  */
-import { PutItemCommand, UpdateItemCommand } from "./commands.ts";
+import { PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Budget, ControlState, RunEntry, RunRecord } from "./control-store.ts";
 import { controlKey, namesIn, readRecord, valuesOf, writeRecord } from "./items.ts";

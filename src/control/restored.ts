@@ -5,7 +5,7 @@
  *
  * To be done before any schedule is enabled again.
  */
-import { ScanCommand, UpdateItemCommand } from "./commands.ts";
+import { ScanCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { type Connection, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Budget } from "./control-store.ts";
 import { type Item, namesIn, valuesOf } from "./items.ts";

@@ -1,7 +1,7 @@
 /** Reading users' tables in the order of a sort key, for sources. */
+import { QueryCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { StoreUnavailableError } from "../errors.ts";
-import { QueryCommand, ScanCommand } from "./commands.ts";
 import { type Connection, learnKeys, readUntilKnown } from "./connection.ts";
 import type { Budget } from "./control-store.ts";
 import { type Item, valuesOf } from "./items.ts";

@@ -2,9 +2,9 @@
  * What the watchdog reads and notes on control items. None of it touches a lease, a fence, a watermark or a tick: at worst a
  * note is lost, and the watchdog is late or starts a job once more, which the job's own lease makes harmless.
  */
+import { BatchGetItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { pause } from "../clock.ts";
 import { StoreUnavailableError } from "../errors.ts";
-import { BatchGetItemCommand, UpdateItemCommand } from "./commands.ts";
 import { type Connection, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Budget, ControlState, Healed } from "./control-store.ts";
 import { controlKey, type Item, jobOf, namesIn, readState, valuesOf } from "./items.ts";
