@@ -10,19 +10,29 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { refuseBundled } from "./never-bundle.ts";
 
+export interface BundleOptions {
+  /** What messages call it. @default the file's name, without its ending */
+  readonly job?: string;
+  /** Globs of modules that mustn't be in it, relative to the present folder. @default the command, the test kit, the engine */
+  readonly neverBundle?: readonly string[];
+  /** Packages that are left out, since the function finds them elsewhere: in a layer, or in Lambda's runtime. @default none */
+  readonly external?: readonly string[];
+}
+
 /** What is for people and tests, and would only make a function start later. */
-const neverBundle: readonly string[] = ["src/cli/**", "src/testing/**", "src/local/**", "src/rehearse/**"];
+const forPeople: readonly string[] = ["src/cli/**", "src/testing/**", "src/local/**", "src/rehearse/**"];
 
 /**
- * Bundles a handler's module into a folder of its own, as index.mjs with source maps; the folder is emptied first.
- * @param never globs of modules that mustn't be in it, relative to the present folder
- * @throws NeverBundleError when one is: nothing is written then
+ * Bundles a handler's module into a folder of its own, as index.mjs with source maps; the folder is emptied first. The same
+ * modules give the same files, byte for byte.
+ * @returns the names that the module exports
+ * @throws NeverBundleError when something is in it that mustn't be: nothing is written then
  */
 export const bundleHandler = async (
   handler: string,
   folder: string,
-  never: readonly string[] = neverBundle,
-): Promise<void> => {
+  options: BundleOptions = {},
+): Promise<readonly string[]> => {
   await rm(folder, { recursive: true, force: true });
   const { metafile, outputFiles } = await build({
     entryPoints: { index: handler },
@@ -30,6 +40,7 @@ export const bundleHandler = async (
     outExtension: { ".js": ".mjs" },
     chunkNames: "[hash]",
     bundle: true,
+    external: [...(options.external ?? [])],
     platform: "node",
     target: "node22",
     format: "esm",
@@ -49,11 +60,13 @@ export const bundleHandler = async (
     metafile: true,
     write: false,
   });
-  refuseBundled(basename(handler, ".ts"), metafile, never);
+  refuseBundled(options.job ?? basename(handler, ".ts"), metafile, options.neverBundle ?? forPeople);
   for (const { path, contents } of outputFiles) {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, contents);
   }
+  const index = Object.entries(metafile.outputs).find(([path]) => basename(path) === "index.mjs");
+  return index?.[1].exports ?? [];
 };
 
 if (process.argv[1] !== undefined && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {

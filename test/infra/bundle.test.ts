@@ -69,7 +69,7 @@ it("a bundle is a folder of modules and their maps, and what was there before is
 });
 
 it("a bundle that contains what must never be in one isn't written, and the build says which module it is", async () => {
-  const refused = bundleHandler(handler, join(folder, "refused"), ["src/observe/*.ts"]);
+  const refused = bundleHandler(handler, join(folder, "refused"), { neverBundle: ["src/observe/*.ts"] });
   await expect(refused).rejects.toThrow(
     /job "expire-carts": its bundle contains src\/observe\/.*handlers\/expire-carts\.ts/,
   );
