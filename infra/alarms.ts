@@ -27,8 +27,10 @@ export interface AlarmResource {
 export type AlarmResources = Readonly<Record<string, AlarmResource>>;
 
 export interface AlarmSettings {
-  /** The first part of alarms' names, and the first dimension of the watchdog's metrics: its CRONFENCE_SERVICE. */
+  /** The first part of alarms' names. */
   readonly service: string;
+  /** The first dimension of the watchdog's metrics: its CRONFENCE_SERVICE. @default `service` */
+  readonly dimension?: string;
   /** How often the watchdog looks, in milliseconds. */
   readonly everyMs: number;
   /** ARNs of SNS topics, or other actions, for the alarm and its end. */
@@ -51,7 +53,7 @@ export class InvalidAlarmError extends Error {
  */
 export const jobAlarmResources = (job: AlarmedJob, settings: AlarmSettings): AlarmResources =>
   Object.fromEntries(
-    Object.entries(jobAlarms(job, settings.service, settings.everyMs)).map(([purpose, alarm]) => [
+    Object.entries(jobAlarms(job, settings.dimension ?? settings.service, settings.everyMs)).map(([purpose, alarm]) => [
       `Job${logical(job.name)}${purpose[0]?.toUpperCase()}${purpose.slice(1)}Alarm`,
       resource(`${job.name}-${purpose}`, alarm, settings),
     ]),
@@ -65,7 +67,7 @@ export const jobAlarmResources = (job: AlarmedJob, settings: AlarmSettings): Ala
 export const watchdogAlarmResources = (watchdog: string, settings: AlarmSettings): AlarmResources => ({
   [`Job${logical(watchdog)}AbsentAlarm`]: resource(
     `${watchdog}-absent`,
-    watchdogAlarm(watchdog, settings.service, settings.everyMs),
+    watchdogAlarm(watchdog, settings.dimension ?? settings.service, settings.everyMs),
     settings,
   ),
 });

@@ -1,11 +1,7 @@
 /**
- * All that a service's jobs need beside their functions, as CloudFormation resources: roles, schedules, retries, log groups,
- * the queue for dead letters, alarms, the dashboard and the control table. Pure: the same service gives the same resources,
- * byte for byte.
+ * A service's jobs as CloudFormation resources: what the serverless plugin, or a build of your own, puts into a template.
+ * Ask `deploymentProblems` first, add `serviceResources`, and give each function its `functionSettings`.
  */
-import type { DeployedService } from "./deployed-service.ts";
-import type { Resources } from "./template.ts";
-
 export {
   type DeployedJob,
   type DeployedService,
@@ -16,6 +12,5 @@ export {
 } from "./deployed-service.ts";
 export { deploymentProblems } from "./deployment-problems.ts";
 export { type FunctionSettings, functionSettings } from "./function-settings.ts";
-
-/** By logical id; see `jobIds` and `serviceIds`. Ask `deploymentProblems` first. */
-export const serviceResources = (_service: DeployedService): Resources => ({});
+export { serviceResources } from "./service-resources.ts";
+export type { Intrinsic, Resource, Resources, Statement } from "./template.ts";

@@ -18,6 +18,8 @@ export type Resources = Readonly<Record<string, Resource>>;
 
 /** One statement of an IAM policy. */
 export interface Statement {
+  /** What it is for: letters and digits. */
+  readonly Sid?: string;
   readonly Effect: "Allow" | "Deny";
   readonly Principal?: "*" | Readonly<Record<string, Value>>;
   readonly Action: readonly string[];

@@ -223,8 +223,10 @@ export interface Watches {
   readonly metrics: MetricsKind | "own";
   /** The first dimension of its metrics, where that isn't the environment's CRONFENCE_SERVICE. */
   readonly service?: string;
-  /** The jobs it was given by name; those that a function loads aren't known before it looks. */
+  /** The names of the jobs it was given. */
   readonly jobs: readonly string[];
+  /** Whether these are all: those that a function loads aren't known before it looks. */
+  readonly knowsAll: boolean;
 }
 
 /** What a definition is checked with. */

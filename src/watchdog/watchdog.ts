@@ -135,6 +135,7 @@ const watchesOf = ({ jobs, metrics = "emf", heal = false, service }: WatchdogOpt
   metrics: typeof metrics === "string" ? metrics : "own",
   ...(service === undefined ? {} : { service }),
   jobs: typeof jobs === "function" ? [] : jobs.flatMap(nameOf),
+  knowsAll: typeof jobs !== "function" && !jobs.some((entry) => typeof entry === "function"),
 });
 
 /** Of what can't be loaded only a look tells. */
