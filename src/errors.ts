@@ -305,3 +305,45 @@ export class SilentFailureError extends CronfenceError {
     this.failures = failures;
   }
 }
+
+/** An operator's act that the job isn't in the state for. Nothing was changed. */
+export class ActRefusedError extends CronfenceError {
+  override readonly name = "ActRefusedError";
+  readonly job: string;
+  /** Which act: "pause", "cancel", "skip" … */
+  readonly act: string;
+
+  constructor(job: string, act: string, why: string) {
+    super("ACT_REFUSED", `job "${job}": ${act} refused, and nothing was changed: ${why}`);
+    this.job = job;
+    this.act = act;
+  }
+}
+
+/** The job was moved to another name, or is on its way to this one: no run starts under this name. */
+export class JobMovedError extends CronfenceError {
+  override readonly name = "JobMovedError";
+  readonly job: string;
+  /** The name that the job has now, where this one is the old one. */
+  readonly to: string | undefined;
+
+  constructor(
+    job: string,
+    moving: { readonly by: string; readonly why: string; readonly at: number } & (
+      | { readonly to: string }
+      | { readonly from: string }
+    ),
+  ) {
+    const { by, why, at } = moving;
+    const when = `by ${by} at ${new Date(at).toISOString()} (${why})`;
+    super(
+      "JOB_MOVED",
+      "to" in moving
+        ? `job "${job}" was moved to "${moving.to}" ${when}, and nothing runs under its old name: deploy it as "${moving.to}", and take "${job}" away`
+        : `job "${job}" is being moved here from "${moving.from}", begun ${when}, and not all is here yet: ` +
+            `"npx cronfence move ${moving.from} ${job}" goes on with it`,
+    );
+    this.job = job;
+    this.to = "to" in moving ? moving.to : undefined;
+  }
+}

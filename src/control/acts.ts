@@ -31,16 +31,7 @@ import type {
   SeenAct,
   TickRange,
 } from "./control-store.ts";
-import {
-  actKey,
-  controlKey,
-  encodeWatermark,
-  type Item,
-  namesIn,
-  readState,
-  valuesOf,
-  writeRecord,
-} from "./items.ts";
+import { actKey, controlKey, encodeWatermark, type Item, namesIn, readState, valuesOf, writeRecord } from "./items.ts";
 import { isOnRecord, readControlItem } from "./read.ts";
 import { commitsOf, rememberOwners } from "./tally.ts";
 
@@ -50,8 +41,7 @@ export const pauseJob = async (
   { cancel, fence, ...paused }: Paused & EndingAct,
   budget: Budget,
 ): Promise<RunEntry | undefined> => {
-  if ((await readControlItem(connection, job, budget)) === undefined)
-    await create(connection, job, paused.at, budget);
+  if ((await readControlItem(connection, job, budget)) === undefined) await create(connection, job, paused.at, budget);
   const act = { kind: "pause", by: paused.by, why: paused.why, ...(fence === undefined ? {} : { fence }) } as const;
   return perform(connection, job, act, paused.at, budget, (state) => ({
     sets: ["#paused = :paused"],

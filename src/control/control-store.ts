@@ -101,6 +101,15 @@ export interface Healed {
   readonly by: string;
 }
 
+/** The job is known under another name, or is on its way to this one: no run is granted. */
+export type Moving = Act & {
+  readonly at: number;
+} & (
+    | { readonly to: string }
+    /** What the other job had beside its control item isn't all here yet. */
+    | { readonly from: string }
+  );
+
 /** A job's control item, decoded. */
 export interface ControlState {
   readonly job: string;
@@ -125,6 +134,9 @@ export interface ControlState {
   /** The latest tick that was delivered while another run held the lease. */
   readonly pending?: number;
   readonly paused?: Paused;
+  readonly moving?: Moving;
+  /** The job's name before, under which its older runs and acts are kept, and since when it has this one. */
+  readonly movedFrom?: { readonly job: string; readonly at: number };
   readonly tripped?: Tripped;
   readonly approval?: Approval;
   /** Acquisitions since the last finish. */
@@ -337,6 +349,51 @@ export interface Act {
   readonly why: string;
 }
 
+/** An act of somebody who has looked at the job before. */
+export interface SeenAct extends Act {
+  /**
+   * The fence that the operator saw: the act is refused when it isn't this one any more, since another run has been granted
+   * the lease. Default: the one that is found.
+   */
+  readonly fence?: number;
+}
+
+/** An act that can't be done under a run, and may be told to end it. */
+export interface EndingAct extends SeenAct {
+  /** Fences the holder out and records its run as `cancelled`, in the same transaction. Default: refused while a run holds the lease. */
+  readonly cancel?: boolean;
+}
+
+export type ActKind = "pause" | "resume" | "approve" | "cancel" | "rewind" | "skip" | "move" | "drop" | "release";
+
+/** An operator act as it is kept, for good. */
+export interface ActRecord extends Act {
+  readonly id: string;
+  readonly kind: ActKind;
+  /** In milliseconds since the epoch. */
+  readonly at: number;
+  /** The job's fence since then, where the act raised it: greater than those of all runs before. */
+  readonly fence?: number;
+  /** The run that it cancelled. */
+  readonly run?: string;
+  /** Of a pause or an approval: when it ends by itself. */
+  readonly until?: number;
+  /** Of a skip: the ticks that it settled. */
+  readonly ticks?: TickRange;
+  /** Of a rewind: the watermarks, as JSON text. Of a move: the two names. */
+  readonly from?: string;
+  readonly to?: string;
+  /** Of a drop or a release: which parked item or effect. */
+  readonly key?: string;
+}
+
+/** Newest first. */
+export interface ActPage {
+  readonly acts: readonly ActRecord[];
+  /** Pass it as `before` for the next page; absent at the end. */
+  readonly next?: string;
+}
+
 export interface ControlStore {
   /** The name of what it keeps its items in, which no user write may touch. */
   readonly table: string;
@@ -399,31 +456,53 @@ export interface ControlStore {
   /** Keeps the record of a run that lost its lease, unless it is on record as anything but `crashed`; what is on record now. */
   recordLost(record: RunRecord, budget: Budget): Promise<RunRecord>;
   runs(job: string, page: { limit: number; before?: string }, budget: Budget): Promise<RunPage>;
+  /** Oldest first: runs that started at or after `from`, in milliseconds since the epoch; `after` is `next` of the page before. */
+  runsSince(job: string, page: { limit: number; from: number; after?: string }, budget: Budget): Promise<RunPage>;
+  /** Runs whose id begins with `beginning`, newest first, at most `most`. Reads the job's records until it has found these. */
+  runsNamed(job: string, beginning: string, most: number, budget: Budget): Promise<readonly RunRecord[]>;
+  /** What operators did. */
+  acts(job: string, page: { limit: number; before?: string }, budget: Budget): Promise<ActPage>;
 
   /** Notes that the watchdog is about to start a tick; `refused` when it is done, or somebody has noted it already. */
   noteHealed(job: string, healed: Healed, budget: Budget): Promise<"noted" | "refused">;
   /** Notes that the job has another schedule since `at`, unless the item no longer expects the tick `seen`. */
   noteSchedule(job: string, change: { nextTick: number; seen: number; at: number }, budget: Budget): Promise<void>;
 
-  /** Blocks new runs; one that is going isn't touched. */
-  pause(job: string, paused: Paused, budget: Budget): Promise<void>;
-  resume(job: string, act: Act, at: number, budget: Budget): Promise<void>;
+  /** Blocks new runs; one that is going isn't touched, unless the act says so: then it is returned. */
+  pause(job: string, paused: Paused & EndingAct, budget: Budget): Promise<RunEntry | undefined>;
+  resume(job: string, act: SeenAct, at: number, budget: Budget): Promise<void>;
   /** Lets one run do what a guard stopped: the plan that tripped it, if that is of at most `max` items. */
   approve(
     job: string,
-    approval: Act & { readonly max: number; readonly until: number },
+    approval: SeenAct & { readonly max: number; readonly until: number },
     at: number,
     budget: Budget,
   ): Promise<Approval>;
   /**
-   * Sets the watermark back (or forward). Only while no run holds the lease; a run that still goes on under an old fence is
-   * fenced out.
+   * Sets the watermark back (or forward; `null` takes it away). Only while no run holds the lease, or together with cancelling
+   * it: then it is returned. A run that still goes on under an old fence is fenced out.
    */
-  rewind(job: string, watermark: Json | null, act: Act, at: number, budget: Budget): Promise<void>;
+  rewind(
+    job: string,
+    watermark: Json | null,
+    act: EndingAct,
+    at: number,
+    budget: Budget,
+  ): Promise<RunEntry | undefined>;
+  /**
+   * Completes ticks without doing them: those of the range, which must begin after the last completed tick. Only while no run
+   * holds the lease, or together with cancelling it: then it is returned.
+   */
+  skip(job: string, ticks: TickRange, act: EndingAct, at: number, budget: Budget): Promise<RunEntry | undefined>;
+  /**
+   * Gives the job another name, with all that is kept of it but its run records and acts, which stay where they are. No run is
+   * granted under the old name any more. What broke off is gone on with when it is asked for again.
+   */
+  move(job: string, to: string, act: EndingAct, at: number, budget: Budget): Promise<RunEntry | undefined>;
   /** After a restore from a backup, before any schedule is enabled: raises every fence and takes leases away. */
   restored(at: number, budget: Budget): Promise<readonly string[]>;
   /** Fences the holder out and records its run as `cancelled`; says which run, if one held the lease. */
-  cancel(job: string, act: Act, at: number, budget: Budget): Promise<RunEntry | undefined>;
+  cancel(job: string, act: SeenAct, at: number, budget: Budget): Promise<RunEntry | undefined>;
 }
 
 /** Newest first. */

@@ -8,14 +8,14 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import type { Json } from "../json.ts";
-import type { ControlState, Paused, RunEntry, RunRecord, TickPart } from "./control-store.ts";
+import type { ActRecord, ControlState, Paused, RunEntry, RunRecord, TickPart } from "./control-store.ts";
 
 export type Item = Record<string, AttributeValue>;
 
 /** More unfinished predecessors than this are recorded before the next acquisition. */
 export const mostPredecessors = 20;
 
-const partition = (job: string) => `job#${job}`;
+export const partition = (job: string) => `job#${job}`;
 
 /** The job that an item belongs to. */
 export const jobOf = (item: Item): string => (item.pk?.S ?? "").slice(partition("").length);
@@ -41,8 +41,14 @@ export const onceKey = (job: string, key: string): Item => ({ pk: { S: partition
 
 export const parkedKeysOf = (job: string) => ({ pk: partition(job), prefix: "parked#" });
 
+/** What goes with a job that gets another name; its run records and acts stay under the old one. */
+export const carriedPrefixes = ["parked#", "once#"] as const;
+
 /** The first and last possible sort key of a job's run records. */
 export const runKeysOf = (job: string) => ({ pk: partition(job), from: "run#", through: "run#~" });
+
+/** The same of its acts. */
+export const actKeysOf = (job: string) => ({ pk: partition(job), from: "act#", through: "act#~" });
 
 /** `#word` placeholders stand for the attribute of that name; DynamoDB refuses a name that no expression uses. */
 export const namesIn = (...expressions: readonly (string | undefined)[]): Record<string, string> => {
@@ -124,4 +130,9 @@ export const readRecord = (item: Item): RunRecord => {
     ...(watermarkBefore === undefined ? {} : { watermarkBefore: decodeWatermark(watermarkBefore) as Json }),
     ...(watermarkAfter === undefined ? {} : { watermarkAfter: decodeWatermark(watermarkAfter) as Json }),
   };
+};
+
+export const readAct = (item: Item): ActRecord => {
+  const { pk, sk, ...act } = unmarshall(item);
+  return act as ActRecord;
 };

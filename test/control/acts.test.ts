@@ -1,6 +1,6 @@
 import type { Json } from "cronfence";
 import { describe, expect, it } from "vitest";
-import { kept, leaseLost, minute, openScene, operator, regrant, restoreUnder, type Scene } from "./conformance.ts";
+import { kept, leaseLost, minute, openScene, regrant, restoreUnder, type Scene } from "./conformance.ts";
 import { actsConformance } from "./conformance-acts.ts";
 import { increment, useDynamo } from "./dynamo.ts";
 
@@ -16,7 +16,7 @@ describe("a cancel", () => {
     const scene = openScene(dynamo.store);
     const granted = await scene.grant();
     meanwhile(() => scene.finish(granted));
-    await expect(scene.through(dynamo.faulty).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(scene.through(dynamo.faulty).cancel()).rejects.toMatchObject({ code: "ACT_REFUSED" });
     expect(await scene.records()).toMatchObject([{ outcome: "succeeded" }]);
     expect(await scene.read()).toMatchObject({ fence: granted.lease.fence, unfinished: 0 });
     expect(await dynamo.acts(scene.job)).toEqual([]);
@@ -26,7 +26,7 @@ describe("a cancel", () => {
     const scene = openScene(dynamo.store);
     const { lease } = await scene.grant();
     meanwhile(() => scene.grant({ takeover: { fence: lease.fence } }));
-    await expect(scene.through(dynamo.faulty).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(scene.through(dynamo.faulty).cancel()).rejects.toMatchObject({ code: "ACT_REFUSED" });
     const state = await scene.read();
     expect(state).toMatchObject({ fence: lease.fence + 1, prev: [lease.run], unfinished: 2 });
     expect(state.owner).toBeDefined();
@@ -40,7 +40,7 @@ describe("a cancel", () => {
       await dynamo.edit(scene.job, { fence: again.lease.fence + 1 });
     });
     const before = await scene.records();
-    await expect(scene.through(dynamo.faulty).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(scene.through(dynamo.faulty).cancel()).rejects.toMatchObject({ code: "ACT_REFUSED" });
     expect(await scene.read()).toMatchObject({ fence: again.lease.fence + 1, owner: request.owner });
     expect(await scene.records()).toEqual(before);
   });
@@ -50,7 +50,7 @@ describe("a cancel", () => {
     const { a, b } = await restoreUnder(dynamo, scene);
     await dynamo.edit(scene.job, { owner: a.lease.owner, run: [a.lease.run] });
     meanwhile(() => dynamo.edit(scene.job, { owner: b.lease.owner, run: [b.lease.run] }));
-    await expect(scene.through(dynamo.faulty).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(scene.through(dynamo.faulty).cancel()).rejects.toMatchObject({ code: "ACT_REFUSED" });
     expect(await scene.read()).toEqual(b.state);
     expect(await scene.records()).toEqual([]);
   });
@@ -60,7 +60,7 @@ describe("a cancel", () => {
     const granted = await scene.grant();
     await scene.recordCrashed([granted.lease.run]);
     const before = await kept(scene);
-    await expect(scene.cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(scene.cancel()).rejects.toMatchObject({ code: "ACT_REFUSED" });
     expect(await kept(scene)).toEqual(before);
   });
 
@@ -106,7 +106,7 @@ describe("a cancel", () => {
         scene.clock.advance(300);
       },
     });
-    await expect(scene.through(dynamo.faulty, 1_000).cancel()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(scene.through(dynamo.faulty, 1_000).cancel()).rejects.toMatchObject({ code: "ACT_REFUSED" });
     expect(rule.hits).toBe(4);
     expect(await scene.read()).toMatchObject({ owner: granted.lease.owner, run: { seq: 4 } });
   });
@@ -141,8 +141,7 @@ describe("a pause or resumption", () => {
 });
 
 describe("a rewind", () => {
-  const rewind = (scene: Scene, watermark: Json | null) =>
-    scene.store.rewind(scene.job, watermark, operator, scene.clock.now(), scene.budget());
+  const rewind = (scene: Scene, watermark: Json | null) => scene.rewind(watermark);
   /** A job whose watermark is "late", and no run. */
   const done = async () => {
     const scene = openScene(dynamo.store);
@@ -168,7 +167,7 @@ describe("a rewind", () => {
   it("waits for no run: one that holds the lease, or gets it meanwhile, keeps its watermark", async () => {
     const { scene } = await done();
     meanwhile(() => scene.grant());
-    await expect(rewind(scene.through(dynamo.faulty), "early")).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(rewind(scene.through(dynamo.faulty), "early")).rejects.toMatchObject({ code: "ACT_REFUSED" });
     await expect(rewind(scene, "early")).rejects.toThrow("holds the lease");
     expect((await scene.read()).watermark).toBe("late");
     expect(await dynamo.acts(scene.job)).toEqual([]);
@@ -185,7 +184,7 @@ describe("a rewind", () => {
   it("isn't taken for made because another one to the same watermark was, while its own request was lost", async () => {
     const { scene } = await done();
     dynamo.fixture.proxy.next("TransactWriteItems", [{ before: () => rewind(scene, "early") }, "drop"]);
-    await expect(rewind(scene.through(dynamo.faulty), "early")).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(rewind(scene.through(dynamo.faulty), "early")).rejects.toMatchObject({ code: "ACT_REFUSED" });
     expect(await dynamo.acts(scene.job)).toHaveLength(1);
   });
 });

@@ -1,6 +1,7 @@
 /** What operators do: pause, resume, cancel, each with a record of who and why. */
 import { describe, expect, it } from "vitest";
-import { kept, leaseLost, minute, openScene, operator, type StoreUnderTest } from "./conformance.ts";
+import { freshName } from "../fixture.ts";
+import { kept, leaseLost, minute, openScene, operator, type Scene, type StoreUnderTest } from "./conformance.ts";
 
 export const actsConformance = (under: StoreUnderTest): void => {
   describe("a pause", () => {
@@ -57,10 +58,17 @@ export const actsConformance = (under: StoreUnderTest): void => {
     });
   });
 
-  it("resuming a job that nobody knows says so", async () => {
+  it.each<[string, (scene: Scene) => Promise<unknown>]>([
+    ["resuming", (scene) => scene.resume()],
+    ["cancelling", (scene) => scene.cancel()],
+    ["rewinding", (scene) => scene.rewind("w")],
+    ["skipping a tick of", (scene) => scene.skip(scene.tick)],
+    ["moving", (scene) => scene.move(freshName())],
+  ])("%s a job that nobody knows says so, and keeps nothing", async (_, act) => {
     const scene = openScene(under.store);
-    await expect(scene.resume()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(act(scene)).rejects.toMatchObject({ code: "ACT_REFUSED", job: scene.job });
     expect(await under.acts(scene.job)).toEqual([]);
+    expect(await under.store.read(scene.job, scene.budget())).toBeUndefined();
   });
 
   describe("a cancel", () => {
@@ -149,7 +157,6 @@ export const actsConformance = (under: StoreUnderTest): void => {
 
     it("where no run is going does nothing, and records no act", async () => {
       const scene = openScene(under.store);
-      expect(await scene.cancel()).toBeUndefined();
       await scene.finish(await scene.grant());
       const before = await kept(scene);
       expect(await scene.cancel()).toBeUndefined();

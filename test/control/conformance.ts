@@ -13,6 +13,7 @@ import type {
   ControlState,
   ControlStore,
   Finish,
+  Json,
   Lease,
   RunEntry,
   RunOutcome,
@@ -69,9 +70,13 @@ export interface Scene {
   queue(holder: Granted, tick: number): Promise<"queued" | "moved">;
   recordCrashed(entries: readonly RunEntry[]): Promise<readonly RunEntry[]>;
   recordLost(granted: Granted, more?: Partial<RunRecord>): Promise<RunOutcome>;
-  pause(more?: { until?: number }): Promise<void>;
+  pause(more?: { until?: number; cancel?: boolean; fence?: number }): Promise<RunEntry | undefined>;
   resume(): Promise<void>;
-  cancel(): Promise<RunEntry | undefined>;
+  cancel(more?: { fence?: number }): Promise<RunEntry | undefined>;
+  rewind(watermark: Json | null, more?: { cancel?: boolean; fence?: number }): Promise<RunEntry | undefined>;
+  /** Skips the one tick, or all from `from` on. */
+  skip(tick: number, more?: { from?: number; cancel?: boolean; fence?: number }): Promise<RunEntry | undefined>;
+  move(to: string, more?: { cancel?: boolean; fence?: number }): Promise<RunEntry | undefined>;
   read(): Promise<ControlState>;
   /** Newest first. */
   records(): Promise<readonly RunRecord[]>;
@@ -154,7 +159,11 @@ const sceneOf = (
     },
     pause: (more) => store.pause(job, { ...operator, at: clock.now(), ...more }, scene.budget()),
     resume: () => store.resume(job, operator, clock.now(), scene.budget()),
-    cancel: () => store.cancel(job, operator, clock.now(), scene.budget()),
+    cancel: (more) => store.cancel(job, { ...operator, ...more }, clock.now(), scene.budget()),
+    rewind: (watermark, more) => store.rewind(job, watermark, { ...operator, ...more }, clock.now(), scene.budget()),
+    skip: (through, { from = through, ...more } = {}) =>
+      store.skip(job, { from, through, count: 1 }, { ...operator, ...more }, clock.now(), scene.budget()),
+    move: (to, more) => store.move(job, to, { ...operator, ...more }, clock.now(), scene.budget()),
     read: async () => {
       const state = await store.read(job, scene.budget());
       expect(state).toBeDefined();

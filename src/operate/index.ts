@@ -1,0 +1,38 @@
+/**
+ * `cronfence/operate`: what the command line does, as functions, for tools of your own. Reads show how jobs are doing and what
+ * became of each tick; acts are fenced and recorded.
+ */
+export type {
+  Act,
+  ActKind,
+  ActRecord,
+  Approval,
+  ControlState,
+  EndingAct,
+  Paused,
+  RunEntry,
+  RunRecord,
+  SeenAct,
+  TickRange,
+} from "../control/control-store.ts";
+export type { LedgerCounts, LedgerEntry, TickState } from "../ledger/entry.ts";
+export type { Judgement, Remark, Suspect } from "../watchdog/judge.ts";
+export {
+  type ApproveAct,
+  approvePlan,
+  cancelRun,
+  dropParked,
+  type Ended,
+  moveJob,
+  type PauseAct,
+  pauseJob,
+  type RewindAct,
+  releaseEffect,
+  resumeJob,
+  retryParked,
+  rewindJob,
+} from "./acts.ts";
+export type { OperateDeps } from "./operator.ts";
+export { type FoundRun, findRun, listActs, listRuns, type RunFilter } from "./run-history.ts";
+export { type SkipAct, type Skipped, skipTick } from "./skip-tick.ts";
+export { type JobStatus, jobStatuses } from "./statuses.ts";

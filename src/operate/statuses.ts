@@ -1,0 +1,80 @@
+/** How jobs are doing: what their control items say, judged as the watchdog judges them. */
+import type { ControlState, Paused, RunEntry } from "../control/control-store.ts";
+import { errorOf } from "../report.ts";
+import { type Judgement, judge } from "../watchdog/judge.ts";
+import type { WatchedJob } from "../watchdog/watched-job.ts";
+import { budgetOf, clockOf, type OperateDeps } from "./operator.ts";
+
+/** One job at one instant. Instants are in milliseconds since the epoch. */
+export interface JobStatus {
+  readonly job: string;
+  /** Why nothing can be said of it: its control item can't be read as one. */
+  readonly problem?: string;
+  /** Its control item; absent where the job has never run and nobody made it known. */
+  readonly state?: ControlState;
+  /** What the watchdog would find; absent with `state`. */
+  readonly judgement?: Judgement;
+  /** The pause that is in force. */
+  readonly paused?: Paused;
+  /** The run that holds the lease, and whether the lease is over, so that the run seems dead. */
+  readonly running?: RunEntry & { readonly fence: number; readonly leaseUntil: number; readonly expired: boolean };
+  /** The name that the job has now, where it was moved. */
+  readonly movedTo?: string;
+  /** The last tick that is settled. */
+  readonly lastTick?: number;
+  readonly lastSuccessAt?: number;
+  /** How long the oldest tick that should be done by now has been late. */
+  readonly overdueMs: number;
+  readonly overdueTick?: number;
+  /** Failures in a row. */
+  readonly failures: number;
+  /** When the job is due next, by its schedule. */
+  readonly nextTick?: number;
+}
+
+/**
+ * The jobs' states, in the order in which they are given.
+ * @throws StoreUnavailableError
+ */
+export const jobStatuses = async (jobs: readonly WatchedJob[], deps: OperateDeps): Promise<readonly JobStatus[]> => {
+  const states = await deps.store.readMany(
+    jobs.map(({ name }) => name),
+    budgetOf(deps),
+  );
+  const now = clockOf(deps).now();
+  return jobs.map((job) => statusOf(job, states.get(job.name), now));
+};
+
+const statusOf = (job: WatchedJob, state: ControlState | Error | undefined, now: number): JobStatus => {
+  const nextTick = job.schedule?.next(now);
+  const known = { job: job.name, ...(nextTick === undefined ? {} : { nextTick }) };
+  if (state === undefined) return { ...known, overdueMs: 0, failures: 0 };
+  try {
+    if (state instanceof Error) throw state;
+    return { ...known, ...judged(job, state, now) };
+  } catch (error) {
+    return { ...known, overdueMs: 0, failures: 0, problem: errorOf(error).message };
+  }
+};
+
+const judged = (job: WatchedJob, state: ControlState, now: number): Omit<JobStatus, "job"> => {
+  const judgement = judge(job, state, now, { heals: false, tooLongMs: weekMs, everyMs: 0 });
+  const { paused, owner, run, leaseUntil = 0, moving } = state;
+  return {
+    state,
+    judgement,
+    overdueMs: judgement.overdueMs,
+    ...(judgement.overdueTick === undefined ? {} : { overdueTick: judgement.overdueTick }),
+    failures: judgement.failures,
+    ...(paused === undefined || (paused.until ?? Number.POSITIVE_INFINITY) <= now ? {} : { paused }),
+    ...(owner === undefined || run === undefined
+      ? {}
+      : { running: { ...run, fence: state.fence, leaseUntil, expired: leaseUntil + job.skewMs < now } }),
+    ...(moving !== undefined && "to" in moving ? { movedTo: moving.to } : {}),
+    ...(state.tick === undefined ? {} : { lastTick: state.tick }),
+    ...(state.lastSuccessAt === undefined ? {} : { lastSuccessAt: state.lastSuccessAt }),
+  };
+};
+
+/** A pause or a dry run of this length is remarked on. */
+const weekMs = 7 * 86_400_000;
