@@ -23,6 +23,10 @@ export const job = defineJob({
   timeout: "5m",
   // After a longer outage a week of reports is enough for one run; the others stay owed.
   maxTicks: 7,
+  access: [
+    { table: "sales", read: true },
+    { table: "reports", write: true },
+  ],
   tick: async (tick) => {
     const day = dayBefore(tick.at);
     let sales = 0;

@@ -19,6 +19,11 @@ export const job = defineJob({
   schedule: cron("*/5 * * * *"),
   timeout: "4m",
   limit: { items: 10_000 },
+  // What its role may do besides reading the source.
+  access: [
+    { table: "carts", write: true },
+    { table: "cart-audit", write: true },
+  ],
   source: queryAfter<Cart>({
     table: "carts",
     index: "byExpiry",

@@ -37,6 +37,7 @@ export const job = defineJob({
   timeout: "10m",
   destructive: { max: 50_000, usual: { factor: 5 } },
   concurrency: 8,
+  access: [{ table: "sessions", write: true }],
   source: dueItems<Session>({ table: "sessions", index: "byEnd", partition: { shop: "eu" }, sort: "endsAtId" }),
   process: async (session, run) => {
     // A dry run sends no write of ours; what else is to be left out is for us to leave out.

@@ -53,6 +53,7 @@ export const job = defineJob({
   onBacklog: "continue",
   onItemError: "park",
   onUnknown: "retry",
+  access: [{ table: "orders", write: true }],
   source: fromAsyncIterable<Order, number>({
     name: "orders API",
     items: (after, { signal }) => ordersAfter(after, signal),

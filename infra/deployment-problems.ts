@@ -12,7 +12,7 @@ import { problemIf } from "./problem-if.ts";
 import { flexibleMinutes } from "./schedule.ts";
 import { scheduleExpression } from "./schedule-expression.ts";
 import { sizeProblems } from "./size-problems.ts";
-import { tableNameOf } from "./table-access.ts";
+import { tablesOf } from "./table-access.ts";
 
 /** One sentence for each problem, naming the job or setting, its value and what is allowed; none means that it can be deployed. */
 export const deploymentProblems = (service: DeployedService): string[] => {
@@ -106,9 +106,10 @@ const jobProblems = (deployed: DeployedJob, service: DeployedService): string[] 
       `its function's name is "${functionName}" (${functionName.length} characters), and must be at most 64 letters, digits, - and _; ` +
         "shorten the service's, the stage's or the job's name",
     ),
-    ...job.deployment.access
-      .filter((entry) => tableNameOf(entry) === settings.controlTable.name)
-      .map(({ table }) => `access names "${table}", the control table, which only cronfence writes and reads`),
+    ...problemIf(
+      tablesOf(job).includes(settings.controlTable.name),
+      `its access or its source names "${settings.controlTable.name}", the control table, which only cronfence reads and writes`,
+    ),
     ...environmentProblems(deployed, service),
     ...problemIf(
       job.watches?.heals === true && functionNamePattern(service) === undefined,

@@ -47,7 +47,7 @@ export const jobStatements = (deployed: DeployedJob, service: DeployedService): 
       Resource: controlTableArn(settings),
       Condition: ofJobs([job.name]),
     },
-    ...tableAccessStatements(job.deployment.access),
+    ...tableAccessStatements(job),
     ...(startsAnother(job)
       ? [
           {

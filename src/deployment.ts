@@ -28,7 +28,10 @@ export interface DeploymentOptions {
    * @default 2
    */
   readonly retries?: 0 | 1 | 2;
-  /** What the job works on. Beside these tables its role reaches its own control items and nothing else. */
+  /**
+   * What the job works on. Beside these tables its role reaches what its source reads, its own control items, and nothing
+   * else.
+   */
   readonly access?: readonly TableAccess[];
   /** What its function's environment holds beside cronfence's own variables. No secrets: the template shows it. */
   readonly environment?: Readonly<Record<string, string>>;

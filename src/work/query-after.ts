@@ -91,6 +91,7 @@ export const orderedQuery = <Item>(kind: string, options: QueryAfterOptions): So
   };
   return {
     name,
+    reads: { table, ...(index === undefined ? {} : { index }), by: "query" },
     pageSize,
     read: async ({ after: cursor, limit, budget, tables }) => {
       const request = after(cursor, budget.clock.now());

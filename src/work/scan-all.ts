@@ -45,6 +45,7 @@ export const scanAll = <Item = Record<string, unknown>>(options: ScanAllOptions)
   const name = `scanAll of ${table}`;
   return {
     name,
+    reads: { table, by: "scan" },
     pageSize,
     read: async ({ after, limit, budget, tables }) => {
       const place = placeAt(after, segments);

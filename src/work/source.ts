@@ -27,6 +27,13 @@ export interface SourcePage<Item> {
 export interface Source<Item> {
   /** For error messages. */
   readonly name: string;
+  /** What it reads of DynamoDB, for those who deploy the job: its role may do that and needs no `access` for it. */
+  readonly reads?: {
+    /** A name, or an ARN. */
+    readonly table: string;
+    readonly index?: string;
+    readonly by: "query" | "scan";
+  };
   /**
    * Items per page.
    * @default 1000
