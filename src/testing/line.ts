@@ -11,14 +11,18 @@ export interface WireReply {
   readonly body: Uint8Array;
 }
 
-/** Sends one request of DynamoDB's API: `operation` such as "UpdateItem", `body` as JSON. Rejects when the connection breaks. */
-export type Line = (operation: string, body: string) => Promise<WireReply>;
+export interface Line {
+  /** Sends one request of DynamoDB's API: `operation` such as "UpdateItem", `body` as JSON. Rejects when the connection breaks. */
+  send(operation: string, body: string): Promise<WireReply>;
+  /** Closes idle connections; none keeps the process alive. */
+  close(): void;
+}
 
 /** @param endpoint such as `http://127.0.0.1:8000` */
 export const lineTo = (endpoint: string): Line => {
   const { hostname, port } = new URL(endpoint);
   const agent = new Agent({ keepAlive: true, noDelay: true });
-  return (operation, body) =>
+  const send: Line["send"] = (operation, body) =>
     new Promise((resolve, reject) => {
       const headers = {
         ...signed,
@@ -41,6 +45,7 @@ export const lineTo = (endpoint: string): Line => {
         .once("error", reject)
         .end(body);
     });
+  return { send, close: () => agent.destroy() };
 };
 
 /** A local engine looks for a signature, and believes any. */

@@ -82,8 +82,8 @@ export const wireTo = (endpoint: string, carry: Carry): Wire => {
   const { client, line } = sharedBy(endpoint);
   const requests: WireRequest[] = [];
   const underway = new Set<Promise<unknown>>();
-  const tracked: Line = (operation, body) => {
-    const reply = line(operation, body);
+  const tracked: Line["send"] = (operation, body) => {
+    const reply = line.send(operation, body);
     underway.add(reply);
     const done = () => underway.delete(reply);
     reply.then(done, done);
@@ -111,7 +111,7 @@ export const wireTo = (endpoint: string, carry: Carry): Wire => {
 export const wireRequest = (
   at: number,
   { headers, body }: HttpRequest,
-  send: Line,
+  send: Line["send"],
   signal?: AbortSignal,
 ): WireRequest => {
   const operation = String(headers["x-amz-target"]).split(".").at(-1) as string;
@@ -140,7 +140,7 @@ const withoutToken = (text: string): string => {
 
 /** Asks the engine directly, past the SDK: for looking at tables between any two steps, which must be cheap. */
 export const askEngine = async <T>(endpoint: string, operation: string, body: unknown): Promise<T> => {
-  const reply = await sharedBy(endpoint).line(operation, JSON.stringify(body));
+  const reply = await sharedBy(endpoint).line.send(operation, JSON.stringify(body));
   const text = Buffer.from(reply.body).toString();
   if (reply.statusCode !== 200) throw new Error(`${operation}: ${text}`);
   return JSON.parse(text) as T;

@@ -1,22 +1,19 @@
 /**
- * What must hold, whatever the schedule. The rules look at the control item and at the job's log (a user's item to which
- * every commit adds an entry) before and after each single step that changed either, at what the runs were told, and at
- * the records in the end. They know nothing of how the protocol is made.
+ * What must hold of the planned jobs, whatever the schedule, beside what must hold of any job (the explorer's rules): each
+ * commit adds an entry to the job's log, a user's item, and the log must show each piece of work once, in order, and
+ * exactly what watermark and tick cover.
  */
-import type { Json, RunRecord, RunReport } from "cronfence";
+import type { RunRecord } from "cronfence";
+import {
+  type Account as AnyAccount,
+  type Control,
+  checkStep as checkProtocol,
+  checkSettled,
+  newAccount as newAnyAccount,
+  rule,
+  type Step,
+} from "../../src/testing/explore/rules.ts";
 import type { Plan, WorkPlan } from "./random-plan.ts";
-
-export interface Control {
-  readonly fence: number;
-  readonly owner?: string;
-  readonly leaseUntil?: number;
-  readonly run?: { readonly id: string; readonly seq: number; readonly tick?: number };
-  readonly prev: readonly { readonly owner: string }[];
-  readonly watermark?: Json;
-  readonly tick?: number;
-  readonly pending?: number;
-  readonly unfinished: number;
-}
 
 /** One commit's line in the job's log. */
 export interface Entry {
@@ -41,39 +38,19 @@ export interface Seen {
 /** What a job's code was told of a commit. */
 export type Told = "applied" | "not applied" | "unknown";
 
-/** What the rules remember of an attempt. */
-export interface Account {
-  readonly name: string;
-  readonly owner: string;
-  readonly runId: string;
-  /** On its own clock. */
-  readonly startedAt: number;
-  readonly tick: number;
-  fence?: number;
-  /** It was granted by a request that had been refused before: nobody waits for it, and it costs one lease. */
-  orphaned: boolean;
-  /** Commits that were applied before the finish. */
-  commits: number;
-  /** Of these, the ones that only took the place of a commit in doubt. */
-  seals: number;
-  /** The finish was applied, and brought a last batch. */
-  lastBatch: boolean;
+/** What the rules remember of an attempt, beside what they do of any. */
+export interface Account extends AnyAccount {
   /** The finish completed a tick, and left items to a later run: it must say so. */
   leftWork: boolean;
-  /** It couldn't put its loss on record, nor hear what was, and has logged so. */
-  unrecorded: boolean;
-  report?: RunReport;
   /** What its code was told of each commit. */
   readonly told: Map<string, Told>;
-  /** It has put its own record as this. */
-  cancelled: boolean;
 }
 
-export class Violation extends Error {}
-
-const rule = (sentence: string, holds: boolean, seen?: unknown): void => {
-  if (!holds) throw new Violation(seen === undefined ? sentence : `${sentence}: ${JSON.stringify(seen)}`);
-};
+export const newAccount = (id: string, name: string, startedAt: number, tick: number): Account => ({
+  ...newAnyAccount(id, name, startedAt, tick),
+  leftWork: false,
+  told: new Map(),
+});
 
 /** What the rules are about. */
 export interface Rules {
@@ -134,65 +111,30 @@ export const checkStep = (
   attempts: readonly Account[],
   isRepeated: boolean,
 ): void => {
-  const { work, overlap } = rules.plan;
-  const [b, a] = [before.control, after.control];
   const added = after.log.slice(before.log.length);
-  rule("the fence never goes back", a.fence >= b.fence, [b.fence, a.fence]);
-  rule("the completed tick never goes back", (a.tick ?? never) >= (b.tick ?? never), [b.tick, a.tick]);
-  rule("the watermark never goes back", Number(a.watermark ?? 0) >= Number(b.watermark ?? 0), [
-    b.watermark,
-    a.watermark,
-  ]);
-  const queued = (control: Control) => Math.max(control.pending ?? never, control.tick ?? never);
-  rule("a queued tick is never forgotten", queued(a) >= (b.pending ?? never), [b.pending, a.pending, a.tick]);
-
-  const moved = a.watermark !== b.watermark || a.tick !== b.tick || added.length > 0;
-  if (a.fence > b.fence) {
-    rule("a grant moves nothing but the lease", !moved && a.fence === b.fence + 1);
-    if (actor === "operator") {
-      rule("a cancelled run holds nothing", a.owner === undefined && a.run === undefined);
-      const cancelled = attempts.find(({ owner }) => owner === b.owner);
-      if (cancelled) cancelled.cancelled = true;
-      return;
-    }
-    rule("a lease is granted to who asked for it", a.owner === actor.owner);
-    rule("one acquisition is granted once", actor.fence === undefined, actor.name);
-    rule("no run is granted for a completed tick", actor.tick > (b.tick ?? never), [actor.name, b.tick]);
-    const free = b.owner === undefined || (b.leaseUntil ?? 0) + rules.skewMs < actor.startedAt;
-    rule("a live lease is only taken over by policy", free || overlap === "takeover", actor.name);
-    actor.fence = a.fence;
-    actor.orphaned = isRepeated;
-    return;
-  }
-  const leaseChanged = a.owner !== b.owner || a.leaseUntil !== b.leaseUntil || a.run?.seq !== b.run?.seq;
-  if (!moved && !leaseChanged) return;
-  if (actor === "operator") throw new Violation("an operator's act changed a job without a new fence");
-
-  // All else is for the holder alone.
-  rule("nothing is written under a fence once a greater one was granted", actor.fence === b.fence, {
-    by: actor.name,
-    under: actor.fence,
-    granted: b.fence,
-  });
-  rule("only the holder writes", b.owner === actor.owner, actor.name);
-  const finished = a.owner === undefined;
-  rule("a holder never shortens its lease", finished || (a.leaseUntil ?? 0) >= (b.leaseUntil ?? 0));
-  rule("nobody else becomes holder without a grant", finished || a.owner === b.owner);
+  const step: Step = {
+    actor,
+    before: before.control,
+    after: after.control,
+    wrote: added.length > 0,
+    isRepeated,
+  };
+  const { skewMs, plan } = rules;
+  const protocol = {
+    skewMs,
+    overlap: plan.overlap,
+    isBehind: (one: unknown, other: unknown) => Number(one ?? 0) < Number(other ?? 0),
+  };
+  if (!checkProtocol(protocol, attempts, step) || actor === "operator") return;
   rule("one step makes one commit", added.length <= 1, added);
   const [entry] = added;
-  if (!finished && a.run?.seq !== b.run?.seq) {
-    rule("commits are counted one by one", a.run?.seq === (b.run?.seq ?? 0) + 1);
-    actor.commits += 1;
-    if (entry === undefined && !moved && a.run?.tick === b.run?.tick) actor.seals += 1;
-  } else rule("nothing is committed without being counted", finished || !moved);
-  if (finished) actor.lastBatch = entry !== undefined;
   if (entry !== undefined) {
     rule(
       "an entry is written by its own run, under the greatest fence",
-      entry.run === actor.runId && entry.fence === b.fence,
+      entry.run === actor.runId && entry.fence === before.control.fence,
       entry,
     );
-    checkOrder(work, before.log, entry);
+    checkOrder(plan.work, before.log, entry);
   }
   checkProgress(rules, actor, before, after);
 };
@@ -225,22 +167,6 @@ const checkProgress = (
   }
 };
 
-/** Called when an attempt's report is in, with the control item as it is then. */
-export const checkReport = (actor: Account, report: RunReport, { control }: Seen): void => {
-  actor.report = report;
-  const became = report.run !== undefined;
-  rule(
-    "a run that was granted the lease isn't told otherwise",
-    became || actor.orphaned || control.owner !== actor.owner,
-    report.outcome,
-  );
-  rule("a report names the fence of its run", !became || report.fence === actor.fence, [report.fence, actor.fence]);
-  if (report.outcome === "duplicate") rule("a duplicate's tick is completed", (control.tick ?? never) >= actor.tick);
-  if (report.outcome === "queued") {
-    rule("a queued tick is pending or done", Math.max(control.pending ?? never, control.tick ?? never) >= actor.tick);
-  }
-};
-
 /** Called when a commit's promise settles. */
 export const checkTold = (actor: Account, key: string, told: Told, { log }: Seen): void => {
   actor.told.set(key, told);
@@ -261,48 +187,20 @@ export const checkEnd = (
     control.tick,
     control.watermark,
   ]);
-  rule(
-    "nobody holds the lease",
-    control.owner === undefined && control.run === undefined && control.leaseUntil === undefined,
-  );
-  rule("no run is left unfinished", control.prev.length === 0 && control.unfinished === 0, control);
-  rule("no tick is left queued", control.pending === undefined, control.pending);
-  rule("each run has one record", new Set(records.map(({ id }) => id)).size === records.length);
+  checkSettled(control, attempts, records, { ticksByCommit: work.shape === "tick" });
   for (const attempt of attempts) {
     const record = records.find(({ id }) => id === attempt.runId);
-    rule(
-      "a run is on record if it was granted the lease",
-      (record !== undefined) === (attempt.fence !== undefined),
-      attempt.name,
-    );
-    if (record !== undefined) checkRecord(attempt, record, log);
+    if (record !== undefined) checkItems(attempt, record, log);
     for (const [key, told] of attempt.told) {
       if (told === "not applied")
         rule("a commit that failed for certain wasn't applied", !isIn(log, attempt, key), [attempt.name, key]);
     }
   }
-  if (work.shape === "tick") return;
-  let through = never;
-  for (const { outcome, ticks: covered } of records.toSorted((x, y) => (x.ticks?.from ?? 0) - (y.ticks?.from ?? 0))) {
-    if (covered === undefined || (outcome !== "succeeded" && outcome !== "capped")) continue;
-    rule("each tick is completed by one run", covered.from > through, covered);
-    through = covered.through;
-  }
 };
 
-const checkRecord = (attempt: Account, record: RunRecord, log: readonly Entry[]): void => {
-  const { report } = attempt;
-  const own = log.filter(({ run }) => run === attempt.runId);
-  const items = own.reduce((sum, entry) => sum + entry.items, 0);
-  const seen = { name: attempt.name, record: record.outcome, report: report?.outcome };
-  rule("a cancelled run is on record as cancelled", attempt.cancelled === (record.outcome === "cancelled"), seen);
-  rule("a record names its fence", record.fence === undefined || record.fence === attempt.fence, seen);
-  const commits = attempt.commits - attempt.seals + (attempt.lastBatch ? 1 : 0);
-  rule("a record counts the commits that are in the tables", record.commits === commits, {
-    ...seen,
-    commits,
-    says: record.commits,
-  });
+const checkItems = (attempt: Account, record: RunRecord, log: readonly Entry[]): void => {
+  const items = log.filter(({ run }) => run === attempt.runId).reduce((sum, entry) => sum + entry.items, 0);
+  const seen = { name: attempt.name, record: record.outcome, report: attempt.report?.outcome };
   rule("a record counts the items that are in the tables", record.items === items, {
     ...seen,
     items,
@@ -313,12 +211,4 @@ const checkRecord = (attempt: Account, record: RunRecord, log: readonly Entry[])
     !attempt.leftWork || record.outcome === "capped",
     seen,
   );
-  if (report?.run === undefined) return;
-  if (attempt.unrecorded && report.outcome === "lease_lost") return;
-  rule("a report says what is on record", report.outcome === record.outcome, seen);
-  rule("a report counts what is on record", report.commits === record.commits && report.items === record.items, {
-    ...seen,
-    says: [report.commits, report.items],
-    record: [record.commits, record.items],
-  });
 };

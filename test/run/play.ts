@@ -4,9 +4,10 @@
  */
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { type DynamoStore, systemClock } from "cronfence";
+import { Violation } from "../../src/testing/explore/rules.ts";
 import { askEngine, brokenConnection, conflictWith, serverError } from "../../src/testing/wire.ts";
 import { budgetOn } from "../fixture.ts";
-import { checkEnd, itemsOf, Violation } from "./model.ts";
+import { checkEnd, itemsOf } from "./model.ts";
 import { logTable, minuteMs, numberOf, origin, rowsOf, skewMs, timeoutMs, ttlMs } from "./planned-job.ts";
 import { type MoveKind, mostSkewMs, mostTicks, type Plan } from "./random-plan.ts";
 import { type Actor, openWorld, type World } from "./world.ts";

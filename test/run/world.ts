@@ -1,226 +1,77 @@
 /**
- * Runners against the real engine, one step at a time: every request waits at a gate before it reaches the engine and
- * again before its answer is heard, timers fire only when the world's time comes to them, and between two steps
- * everything that can run without them has run. So the same steps always give the same history.
- *
- * After each step that the engine accepted, the rules of `model.ts` are checked.
+ * The explorer's world with runners of a planned job in it: what they do and hear is written down, and the rules of
+ * `model.ts` are checked after each step that the engine accepted.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
-import { type Clock, type DynamoStore, dynamoStore, hasCode, type Logger, runJob } from "cronfence";
-import { askEngine, never, type WireReply, type WireRequest, wireTo } from "../../src/testing/wire.ts";
-import { budgetOn, controlTable, silentLog } from "../fixture.ts";
+import { type Logger, runJob } from "cronfence";
+import { type Control, checkReport, Violation } from "../../src/testing/explore/rules.ts";
 import {
-  type Account,
-  type Control,
-  checkReport,
-  checkStep,
-  checkTold,
-  type Entry,
-  type Rules,
-  type Seen,
-  Violation,
-} from "./model.ts";
+  type Actor as AnyActor,
+  type Gate,
+  isRead,
+  openWorld as openAnyWorld,
+  type Sent,
+} from "../../src/testing/explore/world.ts";
+import { askEngine, type WireReply } from "../../src/testing/wire.ts";
+import { budgetOn, controlTable, silentLog } from "../fixture.ts";
+import { type Account, checkStep, checkTold, type Entry, newAccount, type Rules, type Seen } from "./model.ts";
 import { jobOf, logTable, numberOf, skewMs, tickAt } from "./planned-job.ts";
 import { mostTicks, type Plan } from "./random-plan.ts";
 
 /** Whoever makes requests: an attempt, or the operator. */
-export interface Actor {
-  readonly name: string;
-  readonly account: Account | "operator";
-  /** How far its clock is ahead. */
-  readonly skewMs: number;
-  readonly interrupt: AbortController;
-  /** Its process lives. */
-  alive: boolean;
-  paused: boolean;
-  /** It has a report, or has failed. */
-  ended: boolean;
-}
-
-export interface Sent {
-  readonly actor: Actor;
-  readonly request: WireRequest;
-}
-
-/** A request on its way. */
-export interface Gate extends Sent {
-  /** Once the engine has had it. */
-  reply: WireReply | undefined;
-  resolve(reply: WireReply): void;
-  reject(error: Error): void;
-}
-
-export interface Timer {
-  readonly at: number;
-  readonly actor: Actor;
-  readonly wake: () => void;
-}
+export type Actor = AnyActor;
 
 export type World = ReturnType<typeof openWorld>;
-
-const reads = new Set(["GetItem", "Query", "BatchGetItem"]);
-
-/** What `runJob` and `cancel` may throw; anything else is a fault. */
-const expectedErrors = ["OUTCOME_UNKNOWN", "STORE_UNAVAILABLE", "PREDECESSOR_UNFINISHED"];
 
 /** @param trace is told what happens, line by line */
 export const openWorld = (endpoint: string, name: string, plan: Plan, trace: string[]) => {
   const rules: Rules = { plan, skewMs, ticks: mostTicks, tickAt, numberOf };
   const start = tickAt(mostTicks) + 10_000;
-  let now = start;
-  const actors: Actor[] = [];
-  let gates: Gate[] = [];
-  let timers: Timer[] = [];
-  /** Writes that a network may repeat. */
-  let sent: Sent[] = [];
-  /** A try of these was answered, if only by the engine: whoever hears that doesn't wait for another answer. */
-  const answered = new Set<string>();
+  const accounts = new Map<Actor, Account>();
   const deliveries = [...plan.deliveries];
   let seen: Seen = { control: { fence: 0, prev: [], unfinished: 0 }, log: [] };
 
-  const say = (line: string) => trace.push(`${((now - start) / 1_000).toFixed(1)}s ${line}`);
-  const accounts = () => actors.flatMap(({ account }) => (account === "operator" ? [] : [account]));
-  const attempts = () => actors.filter(({ alive, ended, account }) => alive && !ended && account !== "operator");
-  const isAwake = ({ alive, paused }: Actor) => alive && !paused;
-
-  // --- Letting things run.
-  let activity = 0;
-  let fault: unknown;
-  const quiet = async () => {
-    for (let before = -1; before !== activity; ) {
-      before = activity;
-      await nextTurn();
-    }
-    if (fault !== undefined) throw fault;
-  };
-  /** Rules that are broken in the middle of somebody's code come to light at the next step. */
-  const checked = (check: () => void) => {
-    try {
-      check();
-    } catch (error) {
-      fault ??= error;
-    }
-  };
-
-  // --- Requests.
+  const say = (line: string) => trace.push(`${((world.now() - start) / 1_000).toFixed(1)}s ${line}`);
   const look = async () => {
     const before = seen;
     seen = await lookAt(endpoint, name);
     return before;
   };
-  const apply = async ({ actor, request }: Sent, token = plan.tokens): Promise<void> => {
-    const reply = await request.apply({ token });
-    say(`${actor.name} ${request.operation} #${request.at} reaches the engine: ${reply.statusCode}`);
-    for (const gate of gates) if (gate.request === request) gate.reply = reply;
-    if (reply.statusCode === 200 && !reads.has(request.operation)) {
+  const world = openAnyWorld({
+    endpoint,
+    table: controlTable,
+    start,
+    tokens: plan.tokens,
+    applied: async ({ actor, request }, reply, isRepeated) => {
+      say(`${actor.name} ${request.operation} #${request.at} reaches the engine: ${reply.statusCode}`);
+      if (reply.statusCode !== 200 || isRead(request)) return;
       const before = await look();
-      checkStep(rules, actor.account, before, seen, accounts(), answered.has(request.body));
-    }
-  };
-  const leave = (gate: Gate) => {
-    gates = gates.filter((other) => other !== gate);
-  };
-  const arrive = async (gate: Gate) => {
-    if (gate.reply === undefined) await apply(gate);
-    answered.add(gate.request.body);
-  };
-  const answer = async (gate: Gate) => {
-    await arrive(gate);
-    leave(gate);
-    gate.resolve(gate.reply as WireReply);
-    await quiet();
-  };
-  /** The sender hears this, whether or not the engine has had the request. */
-  const breakOff = async (gate: Gate, heard: Error | WireReply) => {
-    leave(gate);
-    const { actor, request, reply } = gate;
-    say(`${actor.name} ${request.operation} #${request.at} ${reply ? "loses its reply" : "is lost"}`);
-    if (heard instanceof Error) gate.reject(heard);
-    else gate.resolve(heard);
-    await quiet();
-  };
-
-  // --- Time.
-  const clockOf = (actor: Actor): Clock => ({
-    now: () => now + actor.skewMs,
-    after: (delayMs, wake) => {
-      const timer = { at: now + Math.max(0, delayMs), actor, wake };
-      timers.push(timer);
-      activity += 1;
-      return () => {
-        timers = timers.filter((other) => other !== timer);
-      };
+      checkStep(rules, accounts.get(actor) ?? "operator", before, seen, [...accounts.values()], isRepeated);
     },
   });
-  const earliest = (): Timer | undefined =>
-    timers
-      .filter(({ actor }) => isAwake(actor))
-      .reduce<Timer | undefined>((first, timer) => (first && first.at <= timer.at ? first : timer), undefined);
-  const fire = async (timer: Timer) => {
-    timers = timers.filter((other) => other !== timer);
-    timer.wake();
-    await quiet();
-  };
-  const elapse = async (ms: number) => {
-    const until = now + ms;
-    for (let timer = earliest(); timer !== undefined && timer.at <= until; timer = earliest()) {
-      now = Math.max(now, timer.at);
-      await fire(timer);
-    }
-    now = until;
-  };
-
-  // --- Actors.
-  const enter = (actorName: string, account: Actor["account"], aheadMs: number): Actor => {
-    const interrupt = new AbortController();
-    const actor = { name: actorName, account, skewMs: aheadMs, interrupt, alive: true, paused: false, ended: false };
-    actors.push(actor);
-    return actor;
-  };
-  const storeOf = (actor: Actor): DynamoStore => {
-    const wire = wireTo(endpoint, (request) => {
-      if (!actor.alive) return never();
-      activity += 1;
-      if (!reads.has(request.operation)) sent.push({ actor, request });
-      return new Promise((resolve, reject) => gates.push({ actor, request, reply: undefined, resolve, reject }));
-    });
-    return dynamoStore({ client: wire.client, table: controlTable });
-  };
-  const attend = async <T>(actor: Actor, task: Promise<T>, whenDone: (value: T) => void) => {
-    await task.then(
-      (value) => checked(() => whenDone(value)),
-      (error) => {
-        say(`${actor.name} throws ${error}`);
-        if (!expectedErrors.some((code) => hasCode(error, code))) fault ??= error;
-      },
-    );
-    actor.ended = true;
-    activity += 1;
-  };
+  const attempts = () => world.running().filter((actor) => accounts.has(actor));
 
   const job = jobOf(plan, name, {
-    accountOf: (run) => accounts().find(({ runId }) => runId === run) as Account,
-    fails: (account) => plan.failing.includes(accounts().indexOf(account)),
-    told: (account, key, told) => checked(() => checkTold(account, key, told, seen)),
-    fault: (what) => {
-      fault ??= new Violation(what);
-    },
+    accountOf: (run) => [...accounts.values()].find(({ runId }) => runId === run) as Account,
+    fails: (account) => plan.failing.includes([...accounts.values()].indexOf(account)),
+    told: (account, key, told) => world.checked(() => checkTold(account, key, told, seen)),
+    fault: (what) => world.fail(new Violation(what)),
   });
   const run = async (tick: number) => {
-    const number = accounts().length;
+    const number = accounts.size;
     const free = plan.clocks.slice(attempts().length);
     const aheadMs = free[number % Math.max(1, free.length)] ?? 0;
-    const account = newAccount(`${name}-${number}`, `attempt ${number}`, now + aheadMs, tickAt(tick));
-    const actor = enter(account.name, account, aheadMs);
+    const actor = world.enter(`attempt ${number}`, aheadMs);
+    const account = newAccount(`${name}-${number}`, actor.name, world.now() + aheadMs, tickAt(tick));
+    accounts.set(actor, account);
     say(`${actor.name} starts for tick ${tick}, its clock ${aheadMs} ms ahead`);
     const ids = [account.runId, account.owner];
     const report = runJob(
       job,
       { kind: "schedule", tick: tickAt(tick), ...(plan.retries ? { requestId: `tick ${tick}` } : {}) },
       {
-        store: storeOf(actor),
-        clock: clockOf(actor),
+        store: world.storeOf(actor),
+        clock: world.clockOf(actor),
         log: witnessing(account),
         random: () => 0.5,
         newId: () => ids.shift() as string,
@@ -228,67 +79,47 @@ export const openWorld = (endpoint: string, name: string, plan: Plan, trace: str
         startAnother: async (_, behind) => void deliveries.push(numberOf(behind)),
       },
     );
-    void attend(actor, report, (ended) => {
-      say(`${actor.name} reports ${ended.outcome}${ended.error ? ` (${ended.error.name})` : ""}`);
-      checkReport(account, ended, seen);
-    });
-    await quiet();
+    const ended = (end: Awaited<typeof report>) => {
+      say(`${actor.name} reports ${end.outcome}${end.error ? ` (${end.error.name})` : ""}`);
+      checkReport(account, end, seen.control);
+    };
+    void world.attend(actor, report, ended, (error) => say(`${actor.name} throws ${error}`));
+    await world.quiet();
   };
   const cancel = async () => {
-    const actor = enter("operator", "operator", 0);
-    const cancelled = storeOf(actor).cancel(
-      name,
-      { by: "someone", why: "a try" },
-      now,
-      budgetOn(clockOf(actor), 5_000),
+    const actor = world.enter("operator", 0);
+    const cancelled = world
+      .storeOf(actor)
+      .cancel(name, { by: "someone", why: "a try" }, world.now(), budgetOn(world.clockOf(actor), 5_000));
+    void world.attend(
+      actor,
+      cancelled,
+      (entry) => say(`operator has cancelled ${entry?.id}`),
+      (error) => say(`operator throws ${error}`),
     );
-    void attend(actor, cancelled, (entry) => say(`operator has cancelled ${entry?.id}`));
-    await quiet();
+    await world.quiet();
   };
-  const crash = (actor: Actor) => {
-    actor.alive = false;
-    gates = gates.filter((gate) => gate.actor !== actor);
-    timers = timers.filter((timer) => timer.actor !== actor);
-  };
-
   return {
+    ...world,
     plan,
     rules,
     deliveries,
     say,
-    quiet,
-    accounts,
+    accounts: () => [...accounts.values()],
     /** Those that are going on. */
     attempts,
-    running: () => actors.filter(({ alive, ended }) => alive && !ended),
-    isAwake,
     get seen() {
       return seen;
     },
     look,
-    /** Requests whose senders wait for an answer. */
-    gates: () => gates,
-    /** Timers that a sleeper should have heard by now. */
-    overdue: () => timers.filter(({ at, actor }) => isAwake(actor) && at <= now),
-    untilNext: () => {
-      const timer = earliest();
-      return timer && Math.max(0, timer.at - now);
+    apply: (one: Sent, token?: boolean) => world.apply(one, token),
+    breakOff: (gate: Gate, heard: Error | WireReply) => {
+      const { actor, request, reply } = gate;
+      say(`${actor.name} ${request.operation} #${request.at} ${reply ? "loses its reply" : "is lost"}`);
+      return world.breakOff(gate, heard);
     },
-    /** Those of the past, the latest last. */
-    sent: () => sent.filter(({ request }) => gates.every((gate) => gate.request !== request)),
-    /** It was answered for good, and doesn't come again. */
-    forget: ({ request }: Sent) => {
-      sent = sent.filter((other) => other.request !== request);
-    },
-    apply,
-    arrive,
-    answer,
-    breakOff,
-    fire,
-    elapse,
     run,
     cancel,
-    crash,
   };
 };
 
@@ -317,22 +148,6 @@ const lookAt = async (endpoint: string, name: string): Promise<Seen> => {
     log: log === undefined ? [] : (unmarshall(log).log as Entry[]),
   };
 };
-
-const newAccount = (id: string, name: string, startedAt: number, tick: number): Account => ({
-  name,
-  owner: `${id}-owner`,
-  runId: `${id}-run`,
-  startedAt,
-  tick,
-  commits: 0,
-  seals: 0,
-  orphaned: false,
-  unrecorded: false,
-  lastBatch: false,
-  leftWork: false,
-  told: new Map(),
-  cancelled: false,
-});
 
 const witnessing = (account: Account): Logger => {
   const log: Logger = {
