@@ -25,14 +25,9 @@ const forPeople: readonly string[] = ["src/cli/**", "src/testing/**", "src/local
 /**
  * Bundles a handler's module into a folder of its own, as index.mjs with source maps; the folder is emptied first. The same
  * modules give the same files, byte for byte.
- * @returns the names that the module exports
  * @throws NeverBundleError when something is in it that mustn't be: nothing is written then
  */
-export const bundleHandler = async (
-  handler: string,
-  folder: string,
-  options: BundleOptions = {},
-): Promise<readonly string[]> => {
+export const bundleHandler = async (handler: string, folder: string, options: BundleOptions = {}): Promise<void> => {
   await rm(folder, { recursive: true, force: true });
   const { metafile, outputFiles } = await build({
     entryPoints: { index: handler },
@@ -65,8 +60,6 @@ export const bundleHandler = async (
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, contents);
   }
-  const index = Object.entries(metafile.outputs).find(([path]) => basename(path) === "index.mjs");
-  return index?.[1].exports ?? [];
 };
 
 if (process.argv[1] !== undefined && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {

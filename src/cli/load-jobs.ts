@@ -16,6 +16,8 @@ export interface FoundJob {
   readonly job: Job;
   /** The module's export `local`: what its jobs need on a local DynamoDB. */
   readonly local: LocalSetup | undefined;
+  /** Whether the module exports a function `handler`, as one that is deployed does. */
+  readonly handles: boolean;
 }
 
 /** Something in a file that keeps jobs from being loaded. */
@@ -92,7 +94,7 @@ const jobsIn = (file: string, exported: Record<string, unknown>): FoundJob[] => 
       "its export `local` must be { tables: [{ name, key: { hash, range? } }], seed?: (now) => items by table }",
     );
   }
-  return [...jobs].map((job) => ({ file, job, local }));
+  return [...jobs].map((job) => ({ file, job, local, handles: typeof exported.handler === "function" }));
 };
 
 const messagesOf = (error: unknown, scratch: Scratch): string[] => {

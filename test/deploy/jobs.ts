@@ -1,0 +1,18 @@
+/** Sources of handler modules, for services that are packaged and deployed in tests. */
+
+/** A job that writes one row for each tick, in the table `rows`, which it may write and nothing else. */
+export const cronJob = (name: string, options = "", schedule = 'cron("*/5 * * * *")'): string => `
+import { cron, defineJob, rate } from "cronfence";
+import { lambdaHandler } from "cronfence/lambda";
+
+export const job = defineJob({
+  name: "${name}",
+  schedule: ${schedule},
+  timeout: "30s",
+  access: [{ table: "rows", write: true }],
+  ${options}
+  tick: (tick) => [{ Put: { TableName: "rows", Item: { id: "${name}#" + tick.id } } }],
+});
+
+export const handler = lambdaHandler(job);
+`;
