@@ -61,7 +61,7 @@ const isLambda = (imported: string) => /^(aws-lambda|@types\/aws-lambda|@middy\/
 /** Folders that have an SDK of their own, and the files that load a client when it is used. */
 const mayUseSdk = (file: string) =>
   ["control", "cli", "testing", "local", "rehearse"].includes(folderOf(file)) ||
-  ["lambda/lambda-sdk.ts", "observe/cloudwatch.ts"].includes(file);
+  ["lambda/lambda-sdk.ts", "observe/cloudwatch.ts", "operate/lambda-invoker.ts"].includes(file);
 
 const rules: Record<string, (of: Sources) => string[]> = {
   "only control/ knows the AWS SDK, besides cli/, testing/, local/, rehearse/ and files that load a client when it is used":

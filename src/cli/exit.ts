@@ -28,6 +28,8 @@ export const runProgram = async (program: Command): Promise<void> => {
   };
   process.on("uncaughtException", fail).on("unhandledRejection", fail);
   process.on("SIGINT", () => interrupted(130)).on("SIGTERM", () => interrupted(143));
+  // Timers of a clock don't keep a process alive.
+  setInterval(() => {}, 60_000);
   exitBy(program);
   try {
     await program.parseAsync();

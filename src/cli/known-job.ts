@@ -9,23 +9,31 @@ import { patience } from "./control-table.ts";
  * The job's control item.
  * @throws CronfenceError for a job that the table has nothing of: most likely its name, or the table's, is wrong
  */
-export const knownState = async (
-  store: DynamoStore,
-  job: string,
-  globs: readonly string[] | undefined = undefined,
-): Promise<ControlState> => {
-  const state = await store.read(job, patience());
+export const knownState = async (store: DynamoStore, job: string, globs?: readonly string[]): Promise<ControlState> => {
+  const state = await stateIfKnown(store, job, globs);
   if (state !== undefined) return state;
-  throw new CronfenceError("NO_JOB", await unknown(store, job, globs));
+  throw new CronfenceError("NO_JOB", `${neverRan(store, job)} (it is defined here)`);
 };
 
-const unknown = async (store: DynamoStore, job: string, globs: readonly string[] | undefined): Promise<string> => {
+/**
+ * The job's control item; none for a job that is defined here and has never run.
+ * @throws CronfenceError for a job that is neither known nor defined, naming the nearest
+ */
+export const stateIfKnown = async (
+  store: DynamoStore,
+  job: string,
+  globs?: readonly string[],
+): Promise<ControlState | undefined> => {
+  const state = await store.read(job, patience());
+  if (state !== undefined) return state;
   const names = await definedNames(globs);
-  const never = `job "${job}" isn't known in table ${store.table}: it has never run there`;
-  if (names.includes(job)) return `${never} (it is defined here)`;
+  if (names.includes(job)) return undefined;
   const near = nearest(job, names);
-  return near === undefined ? never : `${never}; did you mean "${near}"?`;
+  throw new CronfenceError("NO_JOB", `${neverRan(store, job)}${near === undefined ? "" : `; did you mean "${near}"?`}`);
 };
+
+const neverRan = ({ table }: DynamoStore, job: string): string =>
+  `job "${job}" isn't known in table ${table}: it has never run there`;
 
 /** The jobs that are defined where the command is run, if any are; only advice depends on it. */
 const definedNames = async (globs: readonly string[] | undefined): Promise<readonly string[]> => {

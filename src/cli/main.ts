@@ -12,6 +12,7 @@ import { addParked } from "./parked.ts";
 import { addRehearse } from "./rehearse.ts";
 import { addRelease } from "./release.ts";
 import { addRetry } from "./retry.ts";
+import { addRun } from "./run.ts";
 import { addTable } from "./table.ts";
 
 // Node 20 works; the SDK's own advice to leave it would stand before every answer.
@@ -32,6 +33,7 @@ for (const add of [
   addNext,
   addCheck,
   addRehearse,
+  addRun,
   addParked,
   addRetry,
   addDrop,

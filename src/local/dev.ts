@@ -14,11 +14,10 @@ import { controlTableName, dynamoStore } from "../control/dynamo-store.ts";
 import { createControlTable } from "../control/table.ts";
 import { CronfenceError } from "../errors.ts";
 import type { Job } from "../job.ts";
-import { createTable } from "../testing/tables.ts";
 import { localClientConfig, startEngine } from "./engine.ts";
 import { type JobModule, loadJobModules } from "./job-modules.ts";
+import { createMissing } from "./local-tables.ts";
 import { type Level, plainLog } from "./plain-log.ts";
-import { putAll } from "./put-all.ts";
 import { runSchedules } from "./scheduler.ts";
 
 const dataFile = ".cronfence/dynamodb.db";
@@ -35,7 +34,7 @@ const develop = async (directory: string, signal: AbortSignal): Promise<void> =>
     const client = new DynamoDBClient({ ...localClientConfig(engine.endpoint), maxAttempts: 1 });
     const table = controlTableName();
     await createControlTable(client, table);
-    for (const { local } of modules) await setUp(client, local);
+    for (const { local } of modules) await createMissing(client, local, systemClock.now());
     const where = engine.kind === "external" ? "" : `, kept in ${dataFile}`;
     print(`local DynamoDB at ${engine.endpoint}${where}; control table ${table}`);
     for (const module of modules) print(describe(module, systemClock.now()));
@@ -65,21 +64,6 @@ const useLocally = (endpoint: string): void => {
   if (env.AWS_ACCESS_KEY_ID || env.AWS_PROFILE) return;
   env.AWS_ACCESS_KEY_ID = "local";
   env.AWS_SECRET_ACCESS_KEY = "local";
-};
-
-/** Creates the tables that aren't there, and fills those that were created. */
-const setUp = async (client: DynamoDBClient, { tables, seed }: JobModule["local"]): Promise<void> => {
-  const created: string[] = [];
-  for (const table of tables) {
-    try {
-      await createTable(client, table);
-      created.push(table.name);
-    } catch (error) {
-      if ((error as Error).name !== "ResourceInUseException") throw error;
-    }
-  }
-  const items = seed?.(systemClock.now()) ?? {};
-  for (const name of created) await putAll(client, name, items[name] ?? []);
 };
 
 const describe = ({ file, job }: JobModule, now: number): string =>

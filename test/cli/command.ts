@@ -1,5 +1,5 @@
 /** The `cronfence` command as people run it: a process in a project's folder. */
-import { execFile } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -23,21 +23,54 @@ export const cronfence = async (
   cwd: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-): Promise<Ended> => {
+): Promise<Ended> => (await started(cwd, args, env)).ended;
+
+export interface Started {
+  readonly ended: Promise<Ended>;
+  /** Resolves when its standard error, so far, matches. */
+  said(what: RegExp): Promise<void>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+/** The same, for who wants to meet it while it runs. */
+export const started = async (
+  cwd: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Started> => {
   main ??= builtCommand();
-  const path = await main;
-  return new Promise((resolve) => {
-    const own = {
-      PATH: process.env.PATH,
-      HOME: tmpdir(),
-      AWS_EC2_METADATA_DISABLED: "true",
-      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
-      ...(process.env.DYNAMODB_ENDPOINT ? { DYNAMODB_ENDPOINT: process.env.DYNAMODB_ENDPOINT } : {}),
-    };
-    execFile(process.execPath, [path, ...args], { cwd, env: { ...own, ...env } }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : typeof error.code === "number" ? error.code : -1, stdout, stderr }),
-    );
+  const own = {
+    PATH: process.env.PATH,
+    HOME: tmpdir(),
+    AWS_EC2_METADATA_DISABLED: "true",
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+    ...(process.env.DYNAMODB_ENDPOINT ? { DYNAMODB_ENDPOINT: process.env.DYNAMODB_ENDPOINT } : {}),
+  };
+  const child = spawn(process.execPath, [await main, ...args], {
+    cwd,
+    env: { ...own, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
   });
+  let [stdout, stderr] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  return {
+    ended: new Promise((resolve) => {
+      child.once("close", (code) => resolve({ code: code ?? -1, stdout, stderr }));
+    }),
+    said: (what) =>
+      new Promise((resolve, reject) => {
+        const look = () => what.test(stderr) && resolve();
+        child.stderr.on("data", look);
+        child.once("close", () => reject(new Error(`it ended and never said ${what}: ${stderr}`)));
+        look();
+      }),
+    kill: (signal) => child.kill(signal),
+  };
 };
 
 const projects: string[] = [];

@@ -1,0 +1,75 @@
+/** A run in this process, with its credentials and on the given control table. Ctrl-C interrupts it, which is recorded. */
+import { systemClock } from "../clock.ts";
+import type { DynamoStore } from "../control/dynamo-store.ts";
+import type { Job } from "../job.ts";
+import type { LocalSetup } from "../local/job-modules.ts";
+import type { RunReport } from "../report.ts";
+import { openStore, patience } from "./control-table.ts";
+import { note, onInterrupt, print, printJson, report } from "./exit.ts";
+import { nameOf } from "./operator.ts";
+import { progress } from "./progress.ts";
+import type { RunOptions } from "./run-options.ts";
+import { going, isWell, reported } from "./run-words.ts";
+
+export const runHere = async (name: string, options: RunOptions): Promise<void> => {
+  // Before the jobs are loaded, so that clients of their own talk to the same place.
+  const store = await openStore(options, true);
+  const [{ loadJobs, pickJob }, { reportProblems }] = await Promise.all([
+    import("./load-jobs.ts"),
+    import("./problems.ts"),
+  ]);
+  const found = await loadJobs(options.jobs);
+  reportProblems(found);
+  const { job, local } = pickJob(found, name);
+  if (options.local !== undefined) await setUp(store.table, local);
+  const ran = await runWatched(job, options, store);
+  if (options.json) printJson(ran);
+  if (isWell(ran.outcome)) {
+    if (!options.json) print(reported(ran));
+  } else report(reported(ran));
+};
+
+/** What a local engine's file lacks. */
+const setUp = async (table: string, local: LocalSetup | undefined): Promise<void> => {
+  const [{ DynamoDBClient }, { createControlTable }, { createMissing }] = await Promise.all([
+    import("@aws-sdk/client-dynamodb"),
+    import("../control/table.ts"),
+    import("../local/local-tables.ts"),
+  ]);
+  const client = new DynamoDBClient({});
+  const made = await createControlTable(client, table);
+  if (made === "created") note(`made control table ${table}`);
+  for (const name of await createMissing(client, local, systemClock.now())) note(`made table ${name}`);
+  client.destroy();
+};
+
+const runWatched = async (job: Job, options: RunOptions, store: DynamoStore): Promise<RunReport> => {
+  const [{ runJob }, { plainLog }] = await Promise.all([import("../run.ts"), import("../local/plain-log.ts")]);
+  const interrupt = new AbortController();
+  onInterrupt(() => interrupt.abort("SIGINT"));
+  const watching = setInterval(() => {
+    store
+      .read(job.name, patience())
+      .then((state) => state?.run && progress(going(state.run, systemClock.now())))
+      .catch(() => {});
+  }, 1_000);
+  try {
+    return await runJob(
+      job,
+      {
+        kind: "manual",
+        reason: `started by ${nameOf(options.by)}${options.why === undefined ? "" : `: ${options.why}`}`,
+        ...(options.tick === undefined ? {} : { tick: options.tick }),
+        ...(options.dryRun ? { dryRun: true } : {}),
+      },
+      {
+        store,
+        interrupt: interrupt.signal,
+        // An attempt's last line says again what the command says.
+        log: plainLog({ print: note, now: systemClock.now, level: "warn" }),
+      },
+    );
+  } finally {
+    clearInterval(watching);
+  }
+};
