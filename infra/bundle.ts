@@ -1,13 +1,15 @@
 /**
  * `npm run bundle`: each handler as a folder of ES modules for Lambda, with everything it imports, the SDK too.
  *
- * A handler loads what it uses at its start; what is imported only when used (such as the Lambda client) lies in a file
- * of its own. Logs go to standard output: pino's transports, which need files of theirs, don't work in a bundle.
+ * A handler loads what it uses at its start; what it imports only when used lies in a file of its own, or is left to Lambda's
+ * runtime (left-to-runtime.ts). Logs go to standard output: pino's transports, which need files of theirs, don't work in a
+ * bundle, and aren't in it.
  */
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { build, type Plugin } from "esbuild";
+import { leftToRuntime, ownSource } from "./left-to-runtime.ts";
 import { refuseBundled } from "./never-bundle.ts";
 
 export interface BundleOptions {
@@ -17,10 +19,9 @@ export interface BundleOptions {
   readonly neverBundle?: readonly string[];
   /** Packages that are left out, since the function finds them elsewhere: in a layer, or in Lambda's runtime. @default none */
   readonly external?: readonly string[];
+  /** The job sends its metrics by requests (`metrics: "cloudwatch"`), so that the client for it is bundled. @default false */
+  readonly cloudWatch?: boolean;
 }
-
-/** What is for people and tests, and would only make a function start later. */
-const forPeople: readonly string[] = ["src/cli/**", "src/testing/**", "src/local/**", "src/rehearse/**"];
 
 /**
  * Bundles a handler's module into a folder of its own, as index.mjs with source maps; the folder is emptied first. The same
@@ -42,24 +43,42 @@ export const bundleHandler = async (handler: string, folder: string, options: Bu
     // ES modules first: they can be shaken, which nearly halves the result.
     mainFields: ["module", "main"],
     splitting: true,
+    // Names stay as they are, for traces. `keepNames` would too, but by a call for each function at every start.
     minifySyntax: true,
     minifyWhitespace: true,
-    keepNames: true,
     sourcemap: true,
     // Without the sources themselves a map is a third of the size, and still gives file and line.
     sourcesContent: false,
     legalComments: "none",
     // CommonJS packages such as pino ask for Node's own modules by `require`.
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
+    plugins: [leftToRuntime(options.cloudWatch !== true), withoutTransports],
     logLevel: "warning",
     metafile: true,
     write: false,
   });
-  refuseBundled(options.job ?? basename(handler, ".ts"), metafile, options.neverBundle ?? forPeople);
+  refuseBundled(options.job ?? basename(handler, ".ts"), metafile, options.neverBundle ?? forPeople());
   for (const { path, contents } of outputFiles) {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, contents);
   }
+};
+
+/** What is for people and tests, and would only make a function start later: as esbuild names it. */
+const forPeople = (): string[] =>
+  ["cli", "testing", "local", "rehearse"].map((part) =>
+    join(relative(process.cwd(), ownSource), part, "**").replaceAll("\\", "/"),
+  );
+
+/** pino loads what starts its worker threads, though it never starts any here. */
+const withoutTransports: Plugin = {
+  name: "without-transports",
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /[\\/]pino[\\/]lib[\\/]transport\.js$/ }, () => ({
+      contents: "module.exports = () => { throw new Error(\"pino's transports don't work in a bundle\"); };",
+      loader: "js",
+    }));
+  },
 };
 
 if (process.argv[1] !== undefined && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {

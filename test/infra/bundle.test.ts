@@ -1,6 +1,6 @@
 /** The bundled handler on plain node, with nothing beside it: as Lambda loads it, against the local engine. */
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -74,4 +74,49 @@ it("a bundle that contains what must never be in one isn't written, and the buil
     /job "expire-carts": its bundle contains src\/observe\/.*handlers\/expire-carts\.ts/,
   );
   expect(await readdir(folder)).not.toContain("refused");
+});
+
+/** The modules that files of a bundle were made from, by their source maps: all, or those that are loaded at its start. */
+const modulesIn = async (bundle: string, which: "all" | "at start"): Promise<string[]> => {
+  const files = which === "all" ? (await readdir(bundle)).filter((file) => file.endsWith(".mjs")) : ["index.mjs"];
+  for (const file of files) {
+    const imported = (await readFile(join(bundle, file), "utf8")).matchAll(/(?:from|import)"\.\/([^"]+\.mjs)"/g);
+    for (const [, name] of imported) if (!files.includes(name as string)) files.push(name as string);
+  }
+  const maps = await Promise.all(
+    files.map(async (file) => JSON.parse(await readFile(join(bundle, `${file}.map`), "utf8"))),
+  );
+  return maps.flatMap(({ sources }) => sources as string[]);
+};
+
+it("a bundle has nothing that a run doesn't use", async () => {
+  const modules = await modulesIn(folder, "all");
+  expect(modules).toContainEqual(expect.stringMatching(/src\/run\.ts$/));
+  const unused = [
+    /src\/(cli|testing|local|rehearse|ledger|operate|drift|alarms)\//,
+    /^(\.\.\/)*infra\//,
+    /client-(lambda|cloudwatch|scheduler|cloudformation)/,
+    /credential-provider-(?!node|env)/,
+    /(commander|thread-stream|luxon|esbuild)\//,
+  ];
+  expect(modules.filter((module) => unused.some((pattern) => pattern.test(module)))).toEqual([]);
+});
+
+it("a job that sends its metrics by requests has the client for it in its bundle, loaded when it is used", async () => {
+  const bundle = join(folder, "cloudwatch");
+  await bundleHandler(handler, bundle, { cloudWatch: true });
+  const client = expect.stringContaining("client-cloudwatch/");
+  expect(await modulesIn(bundle, "all")).toContainEqual(client);
+  expect(await modulesIn(bundle, "at start")).not.toContainEqual(client);
+});
+
+it("a handler's own use of a client that cronfence leaves to the runtime is bundled", async () => {
+  const own = join(folder, "own.ts");
+  await writeFile(
+    own,
+    'export const handler = async () => (await import("@aws-sdk/client-lambda")).LambdaClient.name;',
+  );
+  await symlink(fileURLToPath(new URL("../../node_modules", import.meta.url)), join(folder, "node_modules"));
+  await bundleHandler(own, join(folder, "own"));
+  expect(await modulesIn(join(folder, "own"), "all")).toContainEqual(expect.stringContaining("client-lambda/"));
 });
