@@ -22,7 +22,7 @@ export interface Statement {
   readonly Sid?: string;
   readonly Effect: "Allow" | "Deny";
   readonly Principal?: "*" | Readonly<Record<string, Value>>;
-  readonly Action: readonly string[];
+  readonly Action: string | readonly string[];
   readonly Resource?: Value | readonly Value[];
   readonly Condition?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }

@@ -4,7 +4,9 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createControlTable } from "cronfence";
 import { localClientConfig, startEngine, startFaultProxy } from "cronfence/testing";
 import { describe, expect, it } from "vitest";
+import { controlTableResources } from "../../infra/control-table.ts";
 import { cfnLint, noCfnLint, parseTemplate, type Template } from "./cfn-template.ts";
+import { resolved } from "./resolved.ts";
 
 const file = fileURLToPath(new URL("../../infra/control-table.yml", import.meta.url));
 const { Parameters, Resources, Outputs }: Template = parseTemplate(await readFile(file, "utf8"));
@@ -45,6 +47,13 @@ describe("infra/control-table.yml", () => {
       UpdateReplacePolicy: "Retain",
       Properties: { DeletionProtectionEnabled: true },
     });
+  });
+
+  it("is the table that a service makes for itself", () => {
+    const name = "shop-prod-cronfence";
+    const made = controlTableResources({ controlTable: { create: true, name } });
+    expect(Object.values(made)).toEqual([resolved(ControlTable, { Resources }, { ControlTableName: name })]);
+    expect(controlTableResources({ controlTable: { create: false, name } })).toEqual({});
   });
 
   it("gives the table's name and ARN to others", () => {
