@@ -85,7 +85,7 @@ export const scheduleResources = ({ job, functionLogicalId }: DeployedJob): Reso
  * The event, as `cronfence/lambda` reads it. The scheduled time is the tick; the execution id is another one at each attempt.
  * https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html
  */
-export const scheduleInput = (jobName: string): string =>
+const scheduleInput = (jobName: string): string =>
   JSON.stringify({
     job: jobName,
     scheduledTime: "<aws.scheduler.scheduled-time>",

@@ -13,15 +13,14 @@ export const tableAccessStatements = (job: Job): Statement[] => {
   const written = arnsOf(tables.filter((entry) => entry.write === true));
   const indexes = arnsOf(access.filter((entry) => entry.index !== undefined && entry.read === true));
   return [
-    // A table's key is asked for by `scanAll`, and for the message that names a write which can't be.
-    ...statement("DescribeTables", ["dynamodb:DescribeTable"], arnsOf(tables)),
     ...statement(
       "ReadTables",
-      // The last is a check in a commit, which changes nothing.
-      ["BatchGetItem", "GetItem", "Query", "Scan", "ConditionCheckItem"].map(dynamo),
+      // A check in a commit changes nothing; a table's key is asked for by a scan, and by what names a write that can't be.
+      ["BatchGetItem", "ConditionCheckItem", "DescribeTable", "GetItem", "Query", "Scan"].map(dynamo),
       read,
     ),
     ...statement("ReadIndexes", ["Query", "Scan"].map(dynamo), indexes),
+    ...statement("DescribeTables", ["dynamodb:DescribeTable"], written),
     ...statement(
       "WriteTablesInTransactions",
       ["ConditionCheckItem", "DeleteItem", "PutItem", "UpdateItem"].map(dynamo),

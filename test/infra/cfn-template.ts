@@ -5,9 +5,22 @@ import { type CollectionTag, parse, type ScalarTag, type YAMLMap, type YAMLSeq }
 // biome-ignore lint/suspicious/noExplicitAny: a template is looked into by path
 export type Template = any;
 
-const functions = ["Ref", "GetAtt", "Sub", "Join", "Select", "If", "Equals", "Not", "And", "Or", "FindInMap"];
+const functions = [
+  "Ref",
+  "GetAtt",
+  "Sub",
+  "Join",
+  "Select",
+  "If",
+  "Equals",
+  "Not",
+  "And",
+  "Or",
+  "FindInMap",
+  "Condition",
+];
 
-const longName = (name: string) => (name === "Ref" ? name : `Fn::${name}`);
+const longName = (name: string) => (["Ref", "Condition"].includes(name) ? name : `Fn::${name}`);
 
 const tags = functions.flatMap((name): (ScalarTag | CollectionTag)[] => [
   {
@@ -23,10 +36,10 @@ const tags = functions.flatMap((name): (ScalarTag | CollectionTag)[] => [
 
 export const parseTemplate = (text: string): Template => parse(text, { customTags: tags });
 
-/** What cfn-lint says of a template file; `undefined` where it isn't installed. */
-export const cfnLint = (file: string): Promise<string | undefined> =>
+/** What cfn-lint says of template files; `undefined` where it isn't installed. */
+export const cfnLint = (...files: readonly string[]): Promise<string | undefined> =>
   new Promise((resolve) => {
-    execFile("cfn-lint", [file], (error, stdout, stderr) => {
+    execFile("cfn-lint", files, (error, stdout, stderr) => {
       resolve(error?.code === "ENOENT" ? undefined : `${stdout}${stderr}`.trim());
     });
   });

@@ -40,6 +40,21 @@ export const resolved = (
   );
 };
 
+/** All resources whose conditions hold, with everything worked out. */
+export const resolvedResources = (template: Template, parameters: Readonly<Record<string, unknown>>): Template => {
+  const again = (value: Template): Template => resolved(value, template, parameters);
+  return Object.fromEntries(
+    Object.entries(template.Resources as Template)
+      .filter(
+        ([, { Condition }]: [string, Template]) => Condition === undefined || holds({ Condition }, template, again),
+      )
+      .map(([id, { Condition, Properties, ...rest }]: [string, Template]) => [
+        id,
+        { ...rest, Properties: again(Properties) },
+      ]),
+  );
+};
+
 const noValue = Symbol("AWS::NoValue");
 
 const referred = (
@@ -52,7 +67,9 @@ const referred = (
   if (pseudo[id] !== undefined) return pseudo[id];
   if (id in parameters) return parameters[id];
   const parameter = template.Parameters?.[id];
-  if (parameter !== undefined) return parameter.Type === "Number" ? Number(parameter.Default) : parameter.Default;
+  if (parameter?.Type === "Number") return Number(parameter.Default);
+  if (parameter?.Type === "CommaDelimitedList") return parameter.Default.split(",");
+  if (parameter !== undefined) return parameter.Default;
   return nameOf(id, template, again);
 };
 
