@@ -15,11 +15,11 @@
  * | `unrecorded` | settled; no record says by which run, since it was kept no longer or is lost |
  * | | **not settled: a later run covers it** |
  * | `running` | a run that holds the lease is at it |
- * | `failed` | the last run that was to do it ended without doing it: failed, timed out, crashed, cancelled … |
- * | `paused` | it was due while an operator had the job paused, and no run has tried it since |
+ * | `failed` | the last run that was to do it ended without doing it (failed, timed out, crashed, cancelled …), or let its lease run out |
+ * | `paused` | an operator had the job paused when it was due, or would have been started; no run has tried it since |
  * | `held` | it came while another run held the lease, and no run has tried it since |
  * | `missed` | it should have been done by now, and no run has tried it |
- * | `owed` | due, and not late yet; or left over by a run that stopped at a bound |
+ * | `owed` | due, and not late yet; or left over by a run that stopped at a bound, or wrote nothing since it was a dry run |
  *
  * Nothing is written for this per tick: states follow from the schedule as it is now, the run records, the operators' acts
  * and the control item. What an operator did to a tick that a run settled after all doesn't change its state.
@@ -60,7 +60,9 @@ export interface LedgerEntry {
    * the last that should have done it.
    */
   readonly run?: string;
-  /** How that run ended, where it didn't do it. */
+  /** The other runs, of `doubled`. */
+  readonly others?: readonly string[];
+  /** How that run ended, where it didn't do it and is on record. */
   readonly outcome?: RunOutcome;
   /** Of `skipped`: which policy. Of `calendar`: the exception's reason. Of `gap`: the time of day, such as "02:30". */
   readonly reason?: SkippedReason | (string & {});

@@ -15,7 +15,10 @@ export type {
   SeenAct,
   TickRange,
 } from "../control/control-store.ts";
-export type { LedgerCounts, LedgerEntry, TickState } from "../ledger/entry.ts";
+export { type LedgerCounts, type LedgerEntry, type TickState, tickStates } from "../ledger/entry.ts";
+export type { Explanation } from "../ledger/explain.ts";
+export type { Upcoming } from "../ledger/forecast.ts";
+export type { Ledger, LedgerSpan } from "../ledger/read-ledger.ts";
 export type { Judgement, Remark, Suspect } from "../watchdog/judge.ts";
 export {
   type ApproveAct,
@@ -32,6 +35,7 @@ export {
   retryParked,
   rewindJob,
 } from "./acts.ts";
+export { explainTick, readLedger } from "./ledger.ts";
 export type { OperateDeps } from "./operator.ts";
 export { type FoundRun, findRun, listActs, listRuns, type RunFilter } from "./run-history.ts";
 export { type SkipAct, type Skipped, skipTick } from "./skip-tick.ts";

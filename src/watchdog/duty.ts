@@ -42,7 +42,18 @@ export const dutyOf = (job: WatchedJob, done: Done, healsEveryMs: number | undef
   const { schedule } = job;
   const tick = schedule?.next(doneThrough(job, done));
   if (schedule === undefined || tick === undefined) return undefined;
-  const started = firstStart(schedule, Math.max(tick, done.activeSince ?? tick), healsEveryMs !== undefined);
+  return dutyAt(job, schedule, tick, done.activeSince, healsEveryMs);
+};
+
+/** The same of one tick that isn't done. */
+export const dutyAt = (
+  job: WatchedJob,
+  schedule: Schedule,
+  tick: number,
+  activeSince: number | undefined,
+  healsEveryMs: number | undefined,
+): Duty => {
+  const started = firstStart(schedule, Math.max(tick, activeSince ?? tick), healsEveryMs !== undefined);
   const from = started.tick + (started.leftOut ? (healsEveryMs ?? 0) : 0);
   return { tick, from, leftOut: started.leftOut && started.tick === tick, by: from + lateAfterMs(job) };
 };

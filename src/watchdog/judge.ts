@@ -61,8 +61,7 @@ export const judge = (job: WatchedJob, state: ControlState, now: number, options
   checkState(job, state, now);
   const paused = state.paused !== undefined && (state.paused.until ?? Number.POSITIVE_INFINITY) > now;
   const idle = paused || job.dryRun;
-  // A pause that ends by itself ends like one that somebody takes back.
-  const activeSince = Math.max(state.activeSince ?? state.since, paused ? 0 : (state.paused?.until ?? 0));
+  const activeSince = activeSinceOf(state, now);
   const rescheduled = idle ? undefined : rescheduledTo(job, state, now);
   const done = { ...state, activeSince: rescheduled === undefined ? activeSince : now };
   const duty = idle ? undefined : dutyOf(job, done, options.heals ? options.everyMs : undefined);
@@ -80,6 +79,12 @@ export const judge = (job: WatchedJob, state: ControlState, now: number, options
     ...(start === undefined ? {} : { start }),
     ...(rescheduled === undefined ? {} : { rescheduled }),
   };
+};
+
+/** A pause that ends by itself ends like one that somebody takes back. */
+export const activeSinceOf = ({ activeSince, since, paused }: ControlState, now: number): number => {
+  const until = paused?.until ?? Number.POSITIVE_INFINITY;
+  return Math.max(activeSince ?? since, until <= now ? until : 0);
 };
 
 /** An item that was changed by hand, or by something else: numbers that aren't would make every comparison false. */
