@@ -1,22 +1,20 @@
 /** `cronfence approve`: lets one run of a guarded job do the plan that its guard stopped. */
 import type { Command } from "commander";
 import { systemClock } from "../clock.ts";
-import { duration, jsonOption, wholeNumber } from "./arguments.ts";
-import { type ConfirmOptions, confirmed, yesOption } from "./confirm.ts";
-import { addTableOptions, openStore, patience, type TableOptions } from "./control-table.ts";
+import { approvePlan } from "../operate/acts.ts";
+import { addActOptions, type JobActOptions, prepareAct } from "./act-options.ts";
+import { duration, wholeNumber } from "./arguments.ts";
 import { print, printJson } from "./exit.ts";
 import { iso } from "./instants.ts";
-import { type ActOptions, actOf, byOption, whyOption } from "./operator.ts";
 
-interface ApproveOptions extends TableOptions, ActOptions, ConfirmOptions {
+interface ApproveOptions extends JobActOptions {
   readonly max: number;
   /** In milliseconds. */
   readonly for: number;
-  readonly json?: boolean;
 }
 
 export const addApprove = (program: Command): void => {
-  addTableOptions(
+  addActOptions(
     program
       .command("approve")
       .argument("<job>", "the job's name")
@@ -24,10 +22,6 @@ export const addApprove = (program: Command): void => {
       .requiredOption("--max <n>", "the most items that you approve of", wholeNumber(1, 1_000_000_000))
       .requiredOption("--for <duration>", "how long the approval holds, such as 24h", duration),
   )
-    .addOption(whyOption())
-    .addOption(byOption())
-    .addOption(yesOption())
-    .addOption(jsonOption())
     .addHelpText(
       "after",
       '\nExample:\n  npx cronfence approve purge-sessions --max 12000 --for 24h --why "the sale is over" --yes',
@@ -36,20 +30,18 @@ export const addApprove = (program: Command): void => {
 };
 
 const approve = async (job: string, options: ApproveOptions): Promise<void> => {
-  const act = actOf(options);
-  const store = await openStore(options);
-  await confirmed(
-    `one run of ${job} may do the plan that its guard stopped last, of at most ${options.max} items`,
-    options,
+  const { act, told, deps } = await prepareAct(job, options, ({ tripped }) =>
+    tripped === undefined
+      ? `the guard of ${job} hasn't tripped, so that nothing is approved`
+      : `one run of ${job} may do the plan of ${tripped.count} items that its guard stopped at ${iso(tripped.at)}`,
   );
-  const now = systemClock.now();
-  const { hash, max, until } = await store.approve(
+  const { by, why, fence } = act;
+  const { hash, max, until } = await approvePlan(
     job,
-    { ...act, max: options.max, until: now + options.for },
-    now,
-    patience(),
+    { by, why, ...(fence === undefined ? {} : { fence }), max: options.max, until: systemClock.now() + options.for },
+    deps,
   );
-  if (options.json) return printJson({ job, hash, max, until: iso(until), ...act });
+  if (options.json) return printJson({ job, hash, max, until: iso(until), ...told });
   print(
     `${job} may do the plan that its guard stopped (${hash.slice(0, 12)}…, at most ${max} items) once, until ${iso(until)}`,
   );
