@@ -7,6 +7,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
+import { measureColdStart } from "./cold-start.ts";
 import { measureContention } from "./contention.ts";
 import { measureCounts } from "./counts.ts";
 import { stopMetering } from "./metered-client.ts";
@@ -31,6 +32,7 @@ const measureAll = async (): Promise<Row[]> => {
     return [
       ...counts,
       ...(await measureTimes(scene)),
+      ...(await measureColdStart(scene)),
       ...(await measureWork()),
       ...(await measureWatchdog(scene)),
       ...(await measureSchedules()),

@@ -19,7 +19,7 @@ export interface Scene {
 }
 
 export const controlTable = "bench-control";
-const resultsTable = "bench-results";
+export const resultsTable = "bench-results";
 export const cartsTable = "bench-carts";
 export const cartsIndex = "byExpiry";
 export const carts = 10_000;
