@@ -130,6 +130,12 @@ export const openAttempt = (spec: LeaseSpec, trigger: Trigger, deps: RunDeps): A
   };
 };
 
+/** Makes what attempts use by default before there is one: a function's start has more of the CPU than its invocations. */
+export const makeReady = (): void => {
+  sharedStore();
+  defaultLog();
+};
+
 let shared: ReturnType<typeof dynamoStore> | undefined;
 const sharedStore = () => {
   shared ??= dynamoStore();

@@ -2,7 +2,7 @@
  * A Lambda function for a job. Endings that the platform's retry should see throw; all others return the report.
  */
 import type { Context } from "aws-lambda";
-import type { LeaseSpec, RunDeps } from "../attempt.ts";
+import { type LeaseSpec, makeReady, type RunDeps } from "../attempt.ts";
 import { systemClock } from "../clock.ts";
 import type { Job } from "../job.ts";
 import { defaultLog } from "../observe/log.ts";
@@ -37,6 +37,7 @@ export type LambdaContext = Partial<Pick<Context, "awsRequestId" | "getRemaining
  */
 export const lambdaHandler = (job: Job, deps: LambdaDeps = {}): JobHandler => {
   for (const warning of job.warnings) (deps.log ?? defaultLog()).warn({ job: job.name }, warning);
+  if (inLambda() && deps.store === undefined) makeReady();
   const handle = async (event: unknown, context: LambdaContext = {}): Promise<RunReport | ProbeAnswer> => {
     const trigger = triggerOf(job, event, context, deps);
     if (trigger === "probe") return probeAnswer(job.name, deps);
