@@ -4,6 +4,7 @@
  * every start. https://docs.aws.amazon.com/lambda/latest/dg/lambda-nodejs.html
  *
  * - the SDK's credential providers other than that for a function's own credentials, which are in its environment;
+ * - what the SDK uses to name a browser;
  * - the Lambda client, by which cronfence starts another run; and the CloudWatch client, unless the job's metrics go there.
  *
  * What a handler itself imports is always bundled.
@@ -16,11 +17,11 @@ import type { Plugin } from "esbuild";
 export const leftToRuntime = (cloudWatch: boolean): Plugin => ({
   name: "left-to-runtime",
   setup: ({ onResolve }) => {
-    onResolve({ filter: /^@(aws-sdk|smithy)\// }, ({ path, kind, importer }) => {
+    onResolve({ filter: /^(@aws-sdk\/|@smithy\/|bowser$)/ }, ({ path, kind, importer }) => {
       if (kind !== "dynamic-import") return undefined;
       const left = importer.startsWith(ownSource)
         ? path === "@aws-sdk/client-lambda" || (cloudWatch && path === "@aws-sdk/client-cloudwatch")
-        : /\/credential-provider-[a-z-]+$/.test(path);
+        : /^bowser$|\/credential-provider-[a-z-]+$/.test(path);
       return left ? { external: true } : undefined;
     });
   },
