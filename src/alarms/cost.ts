@@ -10,26 +10,34 @@ export interface AlarmCost {
   readonly alarms: readonly string[];
 }
 
+type CostlyJob = AlarmedJob & {
+  readonly metrics?: MetricsKind;
+  readonly deployment?: { readonly alarms: boolean };
+  /** Set for a watchdog. */
+  readonly watches?: object;
+};
+
 /**
- * The metrics and alarms of one job. The watchdog adds one metric and one alarm for all jobs together, and each queue for
- * dead letters one alarm.
+ * The metrics and alarms of one job. A watchdog has one of each, of its own absence; nobody has alarms with `alarms: false`.
+ * Each queue for dead letters adds one alarm.
  */
-export const alarmCost = (job: AlarmedJob & { readonly metrics?: MetricsKind }): AlarmCost => {
-  const alarms = jobAlarms(job, "", 60_000);
+export const alarmCost = (job: CostlyJob): AlarmCost => {
   const names = (Object.keys(metricDefinitions) as MetricName[]).filter((name) => isSentFor(job, name));
   return {
     metrics: names.filter((name) => metricDefinitions[name].sent === "always"),
     occasional: names.filter((name) => metricDefinitions[name].sent !== "always"),
-    alarms: Object.keys(alarms),
+    alarms: alarmsOf(job),
   };
 };
 
-const isSentFor = (
-  { schedule, work, metrics = "off" }: AlarmedJob & { readonly metrics?: MetricsKind },
-  name: MetricName,
-): boolean => {
+const alarmsOf = (job: CostlyJob): string[] => {
+  if (job.deployment?.alarms === false) return [];
+  return job.watches === undefined ? Object.keys(jobAlarms(job, "", 60_000)) : ["absent"];
+};
+
+const isSentFor = ({ schedule, work, watches, metrics = "off" }: CostlyJob, name: MetricName): boolean => {
   if (metricDefinitions[name].from === "run") return metrics !== "off";
+  if (watches !== undefined || name === "Unwatched") return watches !== undefined && name === "Unwatched";
   if (name === "Overdue") return schedule !== undefined;
-  if (name === "CappedInARow") return work?.shape === "source";
-  return name !== "Unwatched";
+  return name !== "CappedInARow" || work?.shape === "source";
 };

@@ -1,7 +1,15 @@
 /** Which alarms a job gets, what they stand on, and what that costs. */
 import { cron, defineJob, type Job } from "cronfence";
 import { monitorAlarm, replayAlarm } from "cronfence/testing";
-import { type Alarm, alarmCost, alarmProblems, deadLetterAlarm, jobAlarms, watchdogAlarm } from "cronfence/watchdog";
+import {
+  type Alarm,
+  alarmCost,
+  alarmProblems,
+  deadLetterAlarm,
+  jobAlarms,
+  watchdog,
+  watchdogAlarm,
+} from "cronfence/watchdog";
 import { describe, expect, it } from "vitest";
 import { metricDefinitions } from "../../src/observe/metrics.ts";
 
@@ -149,5 +157,14 @@ describe("What a job costs", () => {
       occasional: ["WatermarkLag"],
       alarms: ["failures"],
     });
+  });
+
+  it("is of no alarm where the job wants none, and of its own absence for a watchdog", () => {
+    expect(alarmCost(sourceJob({ alarms: false }))).toMatchObject({
+      metrics: ["Overdue", "ConsecutiveFailures"],
+      alarms: [],
+    });
+    expect(alarmCost(watchdog({ jobs: [] }))).toEqual({ metrics: ["Unwatched"], occasional: [], alarms: ["absent"] });
+    expect(alarmCost(watchdog({ jobs: [], alarms: false })).alarms).toEqual([]);
   });
 });
