@@ -27,6 +27,11 @@ export { EngineUnavailableError } from "../local/engine-error.ts";
 export type { Account, LeftOut, TickCounts } from "../rehearse/account.ts";
 export type { Span } from "../rehearse/deliveries.ts";
 export { type Rehearsal, type RehearseOptions, rehearse } from "../rehearse/rehearse.ts";
+export { DrillFailedError } from "./drills/drill-failed-error.ts";
+export type { DrillName } from "./drills/drill-names.ts";
+export type { DrillOptions, Seeded } from "./drills/drill-options.ts";
+export { type Drill, drills } from "./drills/drills.ts";
+export type { OutsideCall } from "./drills/outside-calls.ts";
 export type { CancellationReason, Fault, Reply, SingleFault } from "./fault.ts";
 export {
   type FaultFor,
