@@ -8,7 +8,7 @@
 import type { Serverless, Writers } from "./serverless/host.ts";
 import { keptTableText, refuseForeignTable } from "./serverless/kept-table.ts";
 import type { Plan } from "./serverless/plan.ts";
-import { functionSettings, serviceResources } from "./service.ts";
+import { functionSettings, jobIds, serviceResources } from "./service.ts";
 
 export default class CronfencePlugin {
   readonly hooks: Readonly<Record<string, () => Promise<void> | void>>;
@@ -80,12 +80,10 @@ export default class CronfencePlugin {
     for (const deployed of service.jobs) {
       const resource = template.Resources[deployed.functionLogicalId];
       if (resource === undefined) continue;
+      // The CLI names the role here, which CloudFormation knows from the function's own reference to it.
+      const others = [resource.DependsOn ?? []].flat().filter((id) => id !== jobIds(deployed.job.name).role);
       const { DependsOn } = functionSettings(deployed, service);
-      const before = [resource.DependsOn ?? []].flat();
-      template.Resources[deployed.functionLogicalId] = {
-        ...resource,
-        DependsOn: [...new Set([...before, ...DependsOn])].sort(),
-      };
+      template.Resources[deployed.functionLogicalId] = { ...resource, DependsOn: [...others, ...DependsOn] };
     }
   }
 

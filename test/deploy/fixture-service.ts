@@ -3,7 +3,7 @@
  * package is built from these sources once for each test file, with everything that package.json promises.
  */
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -41,16 +41,10 @@ export interface FixtureOptions {
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const osls = join(root, "node_modules/osls/bin/serverless.js");
 const started = promisify(execFile);
-const made: string[] = [];
+let workspace: Promise<string> | undefined;
 afterAll(async () => {
-  for (const folder of made) await rm(folder, { recursive: true, force: true });
+  if (workspace !== undefined) await rm(await workspace, { recursive: true, force: true });
 });
-
-const temporary = async (name: string): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), `cronfence-${name}-`));
-  made.push(folder);
-  return folder;
-};
 
 /** Of three lines beside what every service has. */
 export const plainService = `service: shop-jobs
@@ -64,9 +58,8 @@ export const fixtureService = async (
   files: Readonly<Record<string, string>>,
   { env = () => ({}), cli = osls }: FixtureOptions = {},
 ): Promise<FixtureService> => {
-  const folder = await temporary("service");
-  await mkdir(join(folder, "node_modules"));
-  await symlink(await installed(), join(folder, "node_modules/cronfence"));
+  workspace ??= makeWorkspace();
+  const folder = await mkdtemp(join(await workspace, "service-"));
   const service: FixtureService = {
     folder,
     write: async (changed) => {
@@ -96,20 +89,22 @@ export const fixtureService = async (
   return service;
 };
 
-let library: Promise<string> | undefined;
-
-/** The package as npm would have installed it, but for the types and maps; its dependencies are ours. */
-const installed = (): Promise<string> => {
-  library ??= (async () => {
-    const folder = join(await temporary("package"), "cronfence");
-    const tsc = join(root, "node_modules/typescript/bin/tsc");
-    const quick = ["--noCheck", "--declaration", "false", "--sourceMap", "false", "--inlineSources", "false"];
-    await started(process.execPath, [tsc, "-p", "tsconfig.build.json", "--outDir", join(folder, "dist"), ...quick], {
-      cwd: root,
-    });
-    await cp(join(root, "package.json"), join(folder, "package.json"));
-    await symlink(join(root, "node_modules"), join(folder, "node_modules"));
-    return folder;
-  })();
-  return library;
+/**
+ * A folder with the package as npm would have installed it, but for types and maps, beside the packages that it needs. Services
+ * lie below it, as in a workspace.
+ */
+const makeWorkspace = async (): Promise<string> => {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "cronfence-workspace-")));
+  const modules = join(folder, "node_modules");
+  const library = join(modules, "cronfence");
+  await mkdir(library, { recursive: true });
+  for (const name of await readdir(join(root, "node_modules"))) {
+    if (!name.startsWith(".")) await symlink(join(root, "node_modules", name), join(modules, name));
+  }
+  await cp(join(root, "package.json"), join(library, "package.json"));
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  const quick = ["--noCheck", "--declaration", "false", "--sourceMap", "false", "--inlineSources", "false"];
+  const built = [tsc, "-p", "tsconfig.build.json", "--outDir", join(library, "dist"), ...quick];
+  await started(process.execPath, built, { cwd: root });
+  return folder;
 };
