@@ -215,6 +215,17 @@ export class TickChangedError extends CronfenceError {
   }
 }
 
+/** Settled ticks that can't be done after all; the run stopped there, and what it did before stays. */
+export class BackfillRefusedError extends CronfenceError {
+  override readonly name = "BackfillRefusedError";
+  readonly job: string;
+
+  constructor(job: string, why: string) {
+    super("BACKFILL_REFUSED", `job "${job}": no backfill: ${why}`);
+    this.job = job;
+  }
+}
+
 /** More items failed in one run than may be parked: something that they all need is broken, so the run stops. */
 export class ParkLimitError extends CronfenceError {
   override readonly name = "ParkLimitError";

@@ -44,6 +44,7 @@ export type { Deployment, DeploymentOptions, TableAccess } from "./deployment.ts
 export type { Duration } from "./duration.ts";
 export {
   ActRefusedError,
+  BackfillRefusedError,
   CommitRefusedError,
   CronfenceError,
   EffectUnknownError,

@@ -54,6 +54,8 @@ export interface LiveRun {
   readonly plan: TickPlan | undefined;
   /** As of the last commit. */
   readonly watermark: Json | undefined;
+  /** Ticks through this instant are settled, or aren't owed. */
+  readonly settledThrough: number;
   /** A tick that an earlier run left half done. */
   readonly tickPart: TickPart | undefined;
   /** How much the last runs did, and the approval of a larger plan, as of the start. */
@@ -345,6 +347,9 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     },
     get watermark() {
       return progress.watermark;
+    },
+    get settledThrough() {
+      return owedAfter(state, progress.completed);
     },
     get tickPart() {
       return progress.tickPart;

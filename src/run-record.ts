@@ -10,6 +10,8 @@ export interface Ending {
   readonly outcome: RunOutcome;
   /** The tick that is complete with this, where the work's own commits don't say so. */
   readonly completes?: number;
+  /** The settled ticks that it did after all. */
+  readonly backfilled?: TickRange;
   /** What was thrown. */
   readonly error?: unknown;
   /** What is left, for `capped`. */
@@ -47,6 +49,7 @@ export const recordOf = (
     ...(ticks === undefined ? {} : { ticks }),
     ...(ended.skipped.length === 0 ? {} : { skipped: ended.skipped }),
     ...(progress.completed === undefined ? {} : { completed: progress.completed }),
+    ...(ended.backfilled === undefined ? {} : { backfilled: ended.backfilled }),
     ...(trigger.requestId === undefined ? {} : { requestId: trigger.requestId }),
     ...(trigger.reason === undefined ? {} : { reason: trigger.reason }),
     ...(version === undefined ? {} : { version }),

@@ -18,6 +18,11 @@ export interface Trigger {
   readonly chain?: number;
   /** Does these parked items instead of what is due: their keys, or all of them. Covers no ticks. */
   readonly parked?: readonly string[] | "all";
+  /**
+   * Does these settled ticks after all, oldest first, each once: instants in milliseconds since the epoch that a person
+   * vouches for not being done. Covers no ticks.
+   */
+  readonly backfill?: readonly number[];
   /** Why a person started it. */
   readonly reason?: string;
 }

@@ -295,6 +295,8 @@ export interface RunRecord {
   readonly ticks?: TickRange;
   /** Those of them that were left out. */
   readonly skipped?: readonly SkippedTicks[];
+  /** Settled ticks that a person had it do after all. */
+  readonly backfilled?: TickRange;
   /** The job's last completed tick when the run ended. */
   readonly completed?: number;
   readonly items: number;
@@ -424,6 +426,8 @@ export interface ControlStore {
     done: { fence: number; run: string; at: number; result: Json | undefined },
   ): PreparedWrites;
   withdraw(job: string, key: string, fence: number, run: string): PreparedWrites;
+  /** The write that says that what it goes out with is done, and refuses it where that was said before. */
+  doneOnce(job: string, key: string, done: { fence: number; run: string; at: number }): PreparedWrites;
   releaseOnce(
     job: string,
     key: string,

@@ -8,7 +8,7 @@ import type { Connection } from "./connection.ts";
 import type { ControlStore } from "./control-store.ts";
 import { finish } from "./finish.ts";
 import { moveJob } from "./move.ts";
-import { fulfilWrites, intendWrites, readOnce, releaseOnce, withdrawWrites } from "./once.ts";
+import { doneWrites, fulfilWrites, intendWrites, readOnce, releaseOnce, withdrawWrites } from "./once.ts";
 import { dropParked, parkWrites, readOneParked, readParked, unparkWrites } from "./parked.ts";
 import { readActs, readControl, readRuns, readRunsNamed, readRunsSince } from "./read.ts";
 import { recordCrashed, recordLost } from "./records.ts";
@@ -74,6 +74,7 @@ export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
     intend: (job, key, intent) => intendWrites(table, job, key, intent),
     fulfil: (job, key, done) => fulfilWrites(table, job, key, done),
     withdraw: (job, key, fence, run) => withdrawWrites(table, job, key, fence, run),
+    doneOnce: (job, key, done) => doneWrites(table, job, key, done),
     releaseOnce: (job, key, verdict, act, at, budget) => releaseOnce(connection, job, key, verdict, act, at, budget),
     create: (job, since, budget) => create(connection, job, since, budget),
     read: (job, budget) => readControl(connection, job, budget),

@@ -6,6 +6,7 @@
  * | --- | --- | --- |
  * | intent | none, or the one that was read | two runs would both begin the effect |
  * | result | our own intent | a late result would overwrite a successor's |
+ * | done, without an intent | none | what it goes out with would be done twice |
  */
 import { randomUUID } from "node:crypto";
 import { GetItemCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
@@ -66,6 +67,25 @@ export const fulfilWrites = (
         ":expires": Math.floor(done.at / 1000) + keptSeconds,
         ":result": done.result === undefined ? undefined : JSON.stringify(done.result),
       }),
+    },
+  });
+};
+
+/** On record as done with the writes that it goes out with, unless it is on record already: then they are refused. */
+export const doneWrites = (
+  table: string,
+  job: string,
+  key: string,
+  done: { readonly fence: number; readonly run: string; readonly at: number },
+): PreparedWrites => {
+  const condition = "attribute_not_exists(#pk)";
+  const kept = { ...done, key, state: "done", doneAt: done.at, expiresAt: Math.floor(done.at / 1000) + keptSeconds };
+  return own(table, key, {
+    Put: {
+      TableName: table,
+      Item: { ...valuesOf(kept), ...onceKey(job, key) },
+      ConditionExpression: condition,
+      ExpressionAttributeNames: namesIn(condition),
     },
   });
 };

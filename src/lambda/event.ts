@@ -18,7 +18,7 @@ export class InvalidEventError extends CronfenceError {
       `job "${job}": ${problem}; accepted are the EventBridge Scheduler input ` +
         '{ "job", "scheduledTime", "attempt"?, "executionId"?, "scheduleArn"? }, an EventBridge scheduled event ' +
         '{ "source": "aws.events", "detail-type": "Scheduled Event", "time" }, ' +
-        'a manual { "dryRun"?, "scheduledTime"?, "reason"?, "parked"?, "chain"?, "version"? }, ' +
+        'a manual { "dryRun"?, "scheduledTime"?, "reason"?, "parked"?, "backfill"?, "chain"?, "version"? }, ' +
         'and { "probe": true }, which runs nothing',
     );
     this.job = job;
@@ -91,6 +91,8 @@ const manual = z.strictObject({
   parked: z.optional(
     z.union([z.literal("all"), z.array(z.string().check(z.maxLength(900))).check(z.maxLength(1_000))]),
   ),
+  /** Settled ticks to be done after all. */
+  backfill: z.optional(z.array(instant).check(z.minLength(1), z.maxLength(1_000))),
   /** Which run in a row this is, of those that a backlog started. */
   chain: z.optional(z.int().check(z.gte(1), z.lte(1_000_000))),
   /** The version that is to run it: any other refuses. */
@@ -140,9 +142,12 @@ const read = (job: string, event: unknown): Trigger & { readonly expected?: stri
   if (Object.hasOwn(event, "detail-type")) {
     return { kind: "schedule", tick: Date.parse(parse(job, scheduledEvent, event).time) };
   }
-  const { dryRun, scheduledTime, reason, chain, parked, version } = parse(job, manual, event);
+  const { dryRun, scheduledTime, reason, chain, parked, backfill, version } = parse(job, manual, event);
   if (parked !== undefined && scheduledTime !== undefined) {
     throw new InvalidEventError(job, "parked items are done instead of a tick: give parked or scheduledTime, not both");
+  }
+  if (backfill !== undefined && (scheduledTime !== undefined || parked !== undefined)) {
+    throw new InvalidEventError(job, "settled ticks are done instead of what is due: give backfill alone");
   }
   return {
     kind: "manual",
@@ -151,6 +156,7 @@ const read = (job: string, event: unknown): Trigger & { readonly expected?: stri
     ...(reason === undefined ? {} : { reason }),
     ...(chain === undefined ? {} : { chain }),
     ...(parked === undefined ? {} : { parked }),
+    ...(backfill === undefined ? {} : { backfill: backfill.map((tick) => Date.parse(tick)) }),
     ...(version === undefined ? {} : { expected: version }),
   };
 };
@@ -189,6 +195,7 @@ const allowed = {
   dryRun: "true or false",
   reason: aText,
   parked: '"all" or a list of keys',
+  backfill: "a list of 1 to 1000 ISO 8601 instants with a zone",
   chain: "a whole number, from 1",
   version: aText,
   probe: "true",

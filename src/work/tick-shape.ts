@@ -44,13 +44,13 @@ export const performTicks = async (
 };
 
 /** A tick's writes are its plan. */
-const planOf = (writes: readonly Write[]) => {
+export const planOf = (writes: readonly Write[]) => {
   const planned = planner();
   for (const write of writes) planned.add(JSON.stringify(write));
   return { ...planned.plan(), sample: [] };
 };
 
-const resultOf = (result: readonly Write[] | TickResult | undefined): TickResult =>
+export const resultOf = (result: readonly Write[] | TickResult | undefined): TickResult =>
   result === undefined ? { writes: [] } : isWrites(result) ? { writes: result } : result;
 
 const isWrites = (result: readonly Write[] | TickResult): result is readonly Write[] => Array.isArray(result);

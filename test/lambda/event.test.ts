@@ -56,6 +56,11 @@ describe("An event starts a run", () => {
     });
   });
 
+  it("by hand, for settled ticks that are to be done after all", () => {
+    const event = { backfill: [tick, "2026-03-01T07:30:00+01:00"] };
+    expect(readEvent("expire-carts", event, undefined)).toEqual({ kind: "manual", backfill: [instant, instant] });
+  });
+
   it("by hand, for no tick", () => {
     expect(readEvent("expire-carts", {}, "request")).toEqual({ kind: "manual", requestId: "request" });
   });
@@ -132,6 +137,12 @@ const refused: Record<string, { event: unknown; says: RegExp }> = {
   "whose attempt is negative": { event: { ...scheduled("expire-carts", tick), attempt: -1 }, says: /attempt must be/ },
   "whose dryRun isn't true or false": { event: { dryRun: secret }, says: /dryRun must be true or false/ },
   "whose reason isn't text": { event: { reason: { secret } }, says: /reason must be a text/ },
+  "for settled ticks and for a tick": {
+    event: { backfill: [tick], scheduledTime: tick },
+    says: /give backfill alone/,
+  },
+  "for no settled tick": { event: { backfill: [] }, says: /backfill must be a list of 1 to 1000 ISO 8601 instants/ },
+  "for settled ticks that are none": { event: { backfill: [secret] }, says: /backfill must be a list/ },
   "for parked items and for a tick": {
     event: { parked: "all", scheduledTime: tick },
     says: /give parked or scheduledTime, not both/,
