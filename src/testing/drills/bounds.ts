@@ -9,7 +9,7 @@ import type { MachineOptions } from "./machine.ts";
 import { untilDisturbed } from "./request-faults.ts";
 import type { Scene } from "./scene.ts";
 import { differencesBetween } from "./state.ts";
-import { playTrial, textOf, type World } from "./trial.ts";
+import { effectsBy, playTrial, textOf, type World } from "./trial.ts";
 import type { Undisturbed } from "./undisturbed.ts";
 
 export const timeout = async (scene: Scene, undisturbed: Undisturbed): Promise<void> => {
@@ -157,18 +157,19 @@ export const dryRun = async (scene: Scene, undisturbed: Undisturbed): Promise<vo
 
 /** Does `act`, and notes what has changed although nothing may. */
 const nothingBy = async <Result>(
-  { tables, options, callsToJudge }: Scene,
+  scene: Scene,
   world: World,
   seen: string[],
   what: string,
   act: () => Promise<Result>,
 ): Promise<Result> => {
+  const { tables, callsToJudge } = scene;
   const look = async () => {
     const { watermark, tick, tickPart } = (await world.state()) ?? {};
     return {
       rows: await tables.read(),
       place: { watermark, tick, tickPart },
-      effects: await options.effects?.(),
+      effects: await effectsBy(scene),
       calls: callsToJudge(),
     };
   };
@@ -183,7 +184,7 @@ const nothingBy = async <Result>(
   }
   if (!isDeepStrictEqual(before.place, after.place)) seen.push(`${what}, and yet the watermark or the tick has moved`);
   if (!isDeepStrictEqual(before.effects, after.effects)) {
-    const done = (after.effects?.length ?? 0) - (before.effects?.length ?? 0);
+    const done = after.effects.length - before.effects.length;
     seen.push(`${what}, and yet ${done} effects were done outside: make them inside run.once, or look at run.dryRun`);
   }
   for (const [call, times] of after.calls) {

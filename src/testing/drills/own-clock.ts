@@ -11,15 +11,15 @@ import { type Machine, placeHere } from "./machine.ts";
 /** Replaces the global `Date` until the returned function is called. */
 export const watchDates = (): (() => void) => {
   const real = globalThis.Date;
-  const now = () => machineTime(now) ?? real.now();
+  const now = () => machineTime() ?? real.now();
   const watched: DateConstructor = new Proxy(real, {
     get: (target, key, receiver) => (key === "now" ? now : Reflect.get(target, key, receiver)),
     construct: (target, args, newTarget) => {
-      const time = args.length === 0 ? machineTime(watched) : undefined;
+      const time = args.length === 0 ? machineTime() : undefined;
       return Reflect.construct(target, time === undefined ? args : [time], newTarget === watched ? target : newTarget);
     },
     apply: (target) => {
-      const time = machineTime(watched);
+      const time = machineTime();
       return time === undefined ? target() : new target(time).toString();
     },
   });
@@ -31,10 +31,10 @@ export const watchDates = (): (() => void) => {
 };
 
 /** The time of the machine that the job's own code runs on; undefined where it isn't that code that asks. */
-const machineTime = (asked: object): number | undefined => {
+const machineTime = (): number | undefined => {
   const machine = placeHere()?.machine;
   if (machine === undefined) return undefined;
-  const reader = readerBehind(asked);
+  const reader = readerHere();
   if (reader === undefined) return undefined;
   note(machine, reader);
   return machine.dateNow();
@@ -46,16 +46,17 @@ const note = ({ dateReaders }: Machine, reader: string): void => {
 const mostReaders = 20;
 
 /** Where in the job's own code the present call comes from, as "file:line". */
-const readerBehind = (asked: object): string | undefined => {
-  for (const site of callSites(asked)) {
+const readerHere = (): string | undefined => {
+  for (const site of callSites()) {
     const file = pathOf(site.getFileName());
-    if (file === undefined || file.startsWith("node:")) continue;
+    if (file === undefined || file === thisFile || file.startsWith("node:")) continue;
     if (file.startsWith(ownFolder) || sdk.test(file)) return undefined;
     if (!file.includes("/node_modules/")) return `${shortened(file)}:${site.getLineNumber()}`;
   }
   return undefined;
 };
 
+const thisFile = fileURLToPath(import.meta.url).replaceAll("\\", "/");
 /** The library, wherever it lies. */
 const ownFolder = fileURLToPath(new URL("../../", import.meta.url)).replaceAll("\\", "/");
 const sdk = /\/node_modules\/(@aws-sdk|@smithy|@aws|pino|cronfence)\//;
@@ -70,14 +71,14 @@ const shortened = (file: string): string => {
   return file.startsWith(here) ? file.slice(here.length) : file;
 };
 
-/** The callers of the function that was asked, the nearest first. */
-const callSites = (asked: object): readonly NodeJS.CallSite[] => {
+/** The present calls, the innermost first. */
+const callSites = (): readonly NodeJS.CallSite[] => {
   const { prepareStackTrace, stackTraceLimit } = Error;
   try {
     Error.stackTraceLimit = 30;
     Error.prepareStackTrace = (_, sites) => sites;
     const holder: { stack?: readonly NodeJS.CallSite[] } = {};
-    Error.captureStackTrace(holder, typeof asked === "function" ? (asked as () => unknown) : undefined);
+    Error.captureStackTrace(holder);
     return holder.stack ?? [];
   } finally {
     Error.prepareStackTrace = prepareStackTrace;

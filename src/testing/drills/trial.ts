@@ -232,7 +232,7 @@ export const playTrial = async (
       records: runs.toReversed(),
       writes,
       unfenced: unfenced.filter(({ table }) => !options.unfenced?.includes(table)),
-      effects: (await options.effects?.()) ?? [],
+      effects: await effectsBy(scene),
       calls: scene.callsToJudge(),
       dateReaders,
       failure,
@@ -254,6 +254,11 @@ const withWatermark = (state: State, control: ControlState | undefined): State =
   control?.watermark === undefined
     ? state
     : new Map([...state, ["the watermark", { of: "watermark", value: control.watermark }]]);
+
+/** A copy: the list is the test's own, and goes on. */
+export const effectsBy = async ({ options }: Scene): Promise<readonly unknown[]> => [
+  ...((await options.effects?.()) ?? []),
+];
 
 /** What made an invocation fail, in words. */
 export const textOf = ({ report, error }: Invocation): string => {
