@@ -26,6 +26,7 @@ import type { Budget, ControlState, EndingAct, RunEntry } from "./control-store.
 import { carriedPrefixes, controlKey, type Item, namesIn, partition, valuesOf } from "./items.ts";
 import { readControl } from "./read.ts";
 import { clearPredecessors } from "./records.ts";
+import { rememberOwners } from "./tally.ts";
 
 /** @throws ActRefusedError unless the job is known and idle (or its run cancelled), and nothing ever ran under the new name. */
 export const moveJob = async (
@@ -67,7 +68,9 @@ const rename = async (
     const { owner, leaseUntil, run, healed, ...kept } = item;
     const fence = Math.max(old.fence + 1, target?.fence ?? 0) + 1;
     const { by, why } = act;
-    const cancelling = idle.ends === undefined ? {} : { unfinished: old.unfinished - 1 };
+    const { ends } = idle;
+    const cancelling =
+      ends === undefined ? {} : { unfinished: old.unfinished - 1, recentOwners: rememberOwners(old, [ends.owner]) };
     const condition = targetCondition(target);
     return {
       ...idle,

@@ -2,10 +2,12 @@ import type { Json } from "cronfence";
 import { describe, expect, it } from "vitest";
 import { kept, leaseLost, minute, openScene, regrant, restoreUnder, type Scene } from "./conformance.ts";
 import { actsConformance } from "./conformance-acts.ts";
+import { endingActsConformance } from "./conformance-ending-acts.ts";
 import { increment, useDynamo } from "./dynamo.ts";
 
 const dynamo = useDynamo();
 actsConformance(dynamo);
+endingActsConformance(dynamo);
 
 /** Between an operator's look at the job and the act. */
 const meanwhile = (happens: () => Promise<unknown>) =>
