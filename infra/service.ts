@@ -11,6 +11,5 @@ export {
   serviceIds,
 } from "./deployed-service.ts";
 export { deploymentProblems } from "./deployment-problems.ts";
-export { type FunctionSettings, functionSettings } from "./function-settings.ts";
+export { functionSettings } from "./function-settings.ts";
 export { serviceResources } from "./service-resources.ts";
-export type { Intrinsic, Resource, Resources, Statement } from "./template.ts";

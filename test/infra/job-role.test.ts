@@ -281,6 +281,16 @@ describe("A role", () => {
     expect(sids({ CRONFENCE_METRICS: "emf" })).not.toContain("Metrics");
   });
 
+  it("of a watchdog has what its metrics need, and reaches the jobs of other services that it was given", () => {
+    const elsewhere = defineJob({ name: "elsewhere", timeout: "1m", run: () => {} });
+    const statements = statementsOf(watchdog({ jobs: [elsewhere, rebuild], metrics: "cloudwatch" }), rebuild);
+    const of = (sid: string) => statements.find(({ Sid }) => Sid === sid);
+    expect(of("Metrics")?.Action).toEqual(["cloudwatch:PutMetricData"]);
+    expect(of("WatchedControlItems")?.Condition["ForAllValues:StringEquals"]).toEqual({
+      "dynamodb:LeadingKeys": ["job#elsewhere", "job#rebuild"],
+    });
+  });
+
   it("names a table that isn't the stack's own by its ARN, and one that is given by name in the stack's account", () => {
     const table = (controlTableSetting: Template) => {
       const job = deployed(rebuild);

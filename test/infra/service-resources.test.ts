@@ -213,7 +213,7 @@ describe("The same jobs", () => {
         };
         expect(build([...defined].reverse(), days)).toBe(build(defined, 0));
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     );
   });
 });
