@@ -15,7 +15,7 @@ import { refuseBundled } from "./never-bundle.ts";
 export interface BundleOptions {
   /** What messages call it. @default the file's name, without its ending */
   readonly job?: string;
-  /** Globs of modules that mustn't be in it, relative to the present folder. @default the command, the test kit, the engine */
+  /** Globs of further modules that mustn't be in it, beside the command, the test kit and the engine; relative to the present folder. */
   readonly neverBundle?: readonly string[];
   /** Packages that are left out, since the function finds them elsewhere: in a layer, or in Lambda's runtime. @default none */
   readonly external?: readonly string[];
@@ -57,7 +57,7 @@ export const bundleHandler = async (handler: string, folder: string, options: Bu
     metafile: true,
     write: false,
   });
-  refuseBundled(options.job ?? basename(handler, ".ts"), metafile, options.neverBundle ?? forPeople());
+  refuseBundled(options.job ?? basename(handler, ".ts"), metafile, [...forPeople(), ...(options.neverBundle ?? [])]);
   for (const { path, contents } of outputFiles) {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, contents);

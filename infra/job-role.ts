@@ -108,7 +108,8 @@ const ofJobs = (names: readonly string[]) => ({
 const startsAnother = ({ overlap, work }: Job): boolean =>
   overlap === "queue" || (work.shape === "source" && work.onBacklog === "continue");
 
-const putsMetrics = ({ metrics, watches, deployment }: Job, { environment }: ServiceSettings): boolean =>
+/** Whether its function sends metrics by requests. */
+export const putsMetrics = ({ metrics, watches, deployment }: Job, { environment }: ServiceSettings): boolean =>
   [
     metrics,
     watches?.metrics,

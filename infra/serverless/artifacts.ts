@@ -1,7 +1,6 @@
 /** Functions' zips: each job's bundle and nothing else, the same bytes for the same modules. */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Plan, PlannedFunction } from "./plan.ts";
 import { zip } from "./zip.ts";
 
@@ -20,12 +19,12 @@ export const makeArtifacts = async (
   options: Plan["options"],
 ): Promise<readonly Made[]> => {
   const { bundleHandler } = await import("../bundle.ts");
-  const bundleOptions = { external: options.external, neverBundle: [...forPeople(), ...options.neverBundle] };
+  const { external, neverBundle } = options;
   const made: Made[] = [];
-  for (const { key, module } of functions) {
+  for (const { key, module, cloudWatch } of functions) {
     try {
       const folder = join(root, ".build", key);
-      await bundleHandler(await fileOf(module), folder, { ...bundleOptions, job: key });
+      await bundleHandler(await fileOf(module), folder, { job: key, external, neverBundle, cloudWatch });
       const artifact = join(root, ".serverless", `${key}.zip`);
       await mkdir(dirname(artifact), { recursive: true });
       await writeFile(artifact, zip(await filesIn(folder)));
@@ -50,10 +49,4 @@ const filesIn = async (folder: string): Promise<Record<string, Uint8Array>> => {
     .filter((entry) => entry.isFile())
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll("\\", "/"));
   return Object.fromEntries(await Promise.all(files.map(async (file) => [file, await readFile(join(folder, file))])));
-};
-
-/** The parts of cronfence that are for people and tests, from where esbuild runs: built, or as sources beside this file. */
-const forPeople = (): string[] => {
-  const library = relative(process.cwd(), fileURLToPath(new URL("../../src", import.meta.url))).replaceAll("\\", "/");
-  return ["cli", "testing", "local", "rehearse"].map((folder) => `${library}/${folder}/**`);
 };

@@ -6,6 +6,7 @@ import { join, resolve } from "node:path";
 import type { Job } from "cronfence";
 import type { FoundJob } from "../../src/cli/load-jobs.ts";
 import { unknownOption } from "../../src/unknown-option.ts";
+import { putsMetrics } from "../job-role.ts";
 import { type DeployedJob, type DeployedService, deploymentProblems, fullName, functionSettings } from "../service.ts";
 import type { Statement } from "../template.ts";
 import { loadDefinitions } from "./definitions.ts";
@@ -27,6 +28,8 @@ export interface PlannedFunction {
   readonly key: string;
   /** The module to bundle: a file that is there, or the source of one that is made. */
   readonly module: { readonly file: string } | { readonly made: string; readonly source: string };
+  /** Whether the CloudWatch client is bundled. */
+  readonly cloudWatch: boolean;
   /** As serverless.yml would have it. */
   readonly config: Readonly<Record<string, unknown>>;
 }
@@ -70,7 +73,7 @@ export const planOf = async (
       alarmTopic: options.alarmTopic,
       logRetentionDays: options.logRetentionInDays,
       version: options.version ?? (await buildVersion(serverless.serviceDir)),
-      environment: { ...nodeOptionsOf(configuration), ...options.environment },
+      environment: { ...textsOf(plainIn(configuration.provider.environment)), ...options.environment },
       dashboard: options.dashboard,
     },
   };
@@ -84,6 +87,7 @@ export const planOf = async (
   const functions = jobs.map(({ job, module }, index) => ({
     key: job.name,
     module,
+    cloudWatch: putsMetrics(job, service.settings),
     config: configOf(service.jobs[index] as DeployedJob, service, configuration),
   }));
   const warnings = found.flatMap(({ file, job }) =>
@@ -181,6 +185,10 @@ const nodeMajor = (runtime: string | undefined): number | undefined => {
   return major === undefined ? undefined : Number(major);
 };
 
+/** The CLI puts the others beside them. */
+const plainIn = (environment: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(environment).filter(([, each]) => typeof each !== "object"));
+
 /** What CloudFormation will work out has no value yet; a module that only wants it to be there finds something. */
 const textsOf = (environment: Readonly<Record<string, unknown>> = {}): Record<string, string> =>
   Object.fromEntries(
@@ -189,9 +197,3 @@ const textsOf = (environment: Readonly<Record<string, unknown>> = {}): Record<st
       typeof each === "object" ? JSON.stringify(each) : String(each),
     ]),
   );
-
-/** The provider's goes before the builders' default, which the CLI would otherwise put in its place. */
-const nodeOptionsOf = ({ provider }: Configuration): Record<string, string> => {
-  const given = provider.environment?.NODE_OPTIONS;
-  return typeof given === "string" ? { NODE_OPTIONS: given } : {};
-};

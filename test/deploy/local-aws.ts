@@ -67,7 +67,8 @@ const startInto = async (aws: { -readonly [Key in keyof LocalAws]: LocalAws[Key]
   const endpoint = `http://127.0.0.1:${port}`;
   const home = mkdtempSync(join(tmpdir(), "cronfence-aws-"));
   const { PATH = "" } = process.env;
-  const python = { PATH, HOME: process.env.HOME ?? home, TMPDIR: home, NODE: process.execPath };
+  const RUNTIME_SDK = fileURLToPath(new URL("../../node_modules/@aws-sdk", import.meta.url));
+  const python = { PATH, HOME: process.env.HOME ?? home, TMPDIR: home, NODE: process.execPath, RUNTIME_SDK };
   const { child, said } = spawnSupervised("/usr/bin/env", [
     "-i",
     ...Object.entries(python).map(([name, value]) => `${name}=${value}`),

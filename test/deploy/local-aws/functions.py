@@ -21,6 +21,10 @@ node = "node"
 runner = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lambda-runner.mjs")
 
 folder = tempfile.mkdtemp(prefix="cronfence-lambda-")
+# What Lambda's runtime brings along: https://docs.aws.amazon.com/lambda/latest/dg/lambda-nodejs.html
+if "RUNTIME_SDK" in os.environ:
+    os.mkdir(os.path.join(folder, "node_modules"))
+    os.symlink(os.environ["RUNTIME_SDK"], os.path.join(folder, "node_modules", "@aws-sdk"))
 unpacking = threading.Lock()
 running = set()
 

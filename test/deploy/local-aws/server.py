@@ -1,6 +1,8 @@
 """A local AWS for tests: moto's server, with the gaps closed that a deployment of scheduled functions falls into.
 
-    python3 server.py PORT        listens on 127.0.0.1; NODE names the node that runs functions
+    python3 server.py PORT        listens on 127.0.0.1
+
+Its environment: NODE names the node that runs functions, RUNTIME_SDK the folder of the AWS SDK that Lambda's runtime has.
 
 What it adds to moto 5.2:
 - CloudFormation makes schedules and their groups, alarms, and functions' event-invoke settings. moto skips them without a
