@@ -2,8 +2,10 @@
 import { createRequire } from "node:module";
 import { Command } from "commander";
 import { addApprove } from "./approve.ts";
+import { addBackfill } from "./backfill.ts";
 import { addCancel } from "./cancel.ts";
 import { addCheck } from "./check.ts";
+import { addDrift } from "./drift.ts";
 import { addDrop } from "./drop.ts";
 import { addJobs } from "./jobs.ts";
 import { addLedger } from "./ledger.ts";
@@ -48,8 +50,18 @@ const groups: Readonly<Record<string, readonly ((program: Command) => void)[]>> 
   "What there is:": [addJobs, addNext, addCheck, addRehearse],
   "How it is doing:": [addStatus, addRuns, addShow, addLedger, addWhy],
   "Running jobs:": [addRun, addPause, addResume, addCancel],
-  "Putting things right:": [addSkip, addRewind, addMove, addParked, addRetry, addDrop, addApprove, addRelease],
-  "Setting up:": [addTable],
+  "Putting things right:": [
+    addSkip,
+    addBackfill,
+    addRewind,
+    addMove,
+    addParked,
+    addRetry,
+    addDrop,
+    addApprove,
+    addRelease,
+  ],
+  "Setting up:": [addTable, addDrift],
 };
 
 /** As wide as the terminal, and as tables are at most. */

@@ -75,6 +75,7 @@ export const recordJson = (record: RunRecord) => ({
   ...(record.skipped === undefined
     ? {}
     : { skipped: record.skipped.map(({ reason, ...range }) => ({ ...rangeJson(range), reason })) }),
+  ...(record.backfilled === undefined ? {} : { backfilled: rangeJson(record.backfilled) }),
   ...(record.completed === undefined ? {} : { completed: isoOf(record.completed) }),
   ...(record.nextTick === undefined ? {} : { nextTick: isoOf(record.nextTick) }),
 });

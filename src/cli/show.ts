@@ -67,6 +67,7 @@ const recordText = (record: RunRecord): string => {
     ["ticks", ticks === undefined ? "none" : rangeText(ticks)],
     ...skipped.map(({ reason, ...range }): Line => ["left out", `${rangeText(range)}: ${reason}`]),
     ["completed", record.completed === undefined ? undefined : `through ${iso(record.completed)}`],
+    ["done after all", record.backfilled && rangeText(record.backfilled)],
     ["work", `${plural(record.items, "item")} in ${plural(record.commits, "commit")}`],
     ["passed over", record.itemsSkipped === undefined ? undefined : plural(record.itemsSkipped, "item")],
     ["parked", record.itemsParked === undefined ? undefined : plural(record.itemsParked, "item")],
@@ -95,7 +96,7 @@ const goingText = (job: string, run: RunEntry, holdsLease: boolean): string =>
 type Line = readonly [name: string, value: string | undefined];
 
 const lines = (all: readonly Line[]): string =>
-  all.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(12)} ${value}`])).join("\n");
+  all.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(14)} ${value}`])).join("\n");
 
 const rangeText = ({ from, through, count }: { from: number; through: number; count: number }): string =>
   count === 1 ? iso(through) : `${count}, from ${iso(from)} through ${iso(through)}`;

@@ -35,8 +35,18 @@ export {
   retryParked,
   rewindJob,
 } from "./acts.ts";
+export { type BackfillPlan, type BackfillRun, type BackfillSpan, planBackfill, runBackfill } from "./backfill.ts";
+export { deployedVersion, waitForVersion } from "./deployed-version.ts";
+export { type Followed, type Following, type FollowOptions, followRun } from "./follow-run.ts";
+export {
+  FunctionFailedError,
+  type FunctionInvoker,
+  InvocationUnknownError,
+  lambdaInvoker,
+} from "./lambda-invoker.ts";
 export { explainTick, readLedger } from "./ledger.ts";
 export type { OperateDeps } from "./operator.ts";
 export { type FoundRun, findRun, listActs, listRuns, type RunFilter } from "./run-history.ts";
 export { type SkipAct, type Skipped, skipTick } from "./skip-tick.ts";
+export { type StartDeps, type StartedRun, type StartRequest, startRun } from "./start-run.ts";
 export { type JobStatus, jobStatuses } from "./statuses.ts";

@@ -14,6 +14,8 @@ export interface StartRequest {
    * @default a run that covers no tick
    */
   readonly tick?: number;
+  /** Does these settled ticks after all instead, at most 1,000: see `planBackfill`. */
+  readonly backfill?: readonly number[];
   /** Why; the run's record has it. */
   readonly reason?: string;
   /** Refused by a function of another version, before it takes the lease. */
@@ -73,7 +75,8 @@ export const askDryRun = async (
 ): Promise<RunReport> =>
   (await deps.invoker.ask(deps.functionName, { ...eventOf(request), dryRun: true }, deps.withinMs)) as RunReport;
 
-const eventOf = ({ tick, reason, version }: StartRequest) => ({
+const eventOf = ({ tick, backfill, reason, version }: StartRequest) => ({
+  ...(backfill === undefined ? {} : { backfill: backfill.map(isoOf) }),
   ...(tick === undefined ? {} : { scheduledTime: isoOf(tick) }),
   ...(reason === undefined ? {} : { reason }),
   ...(version === undefined ? {} : { version }),

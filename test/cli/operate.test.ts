@@ -86,10 +86,10 @@ describe("cronfence show", () => {
   it("shows a run whole by the beginning of its id", async () => {
     const { code, stdout, stderr } = await run("show", job.runs[1]!.slice(0, 8));
     expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout).toContain(`run          ${job.runs[1]}\n`);
-    expect(stdout).toContain("error        Error: the supplier is closed\n");
-    expect(stdout).toContain(`ticks        ${isoAt(job.first + hourMs)}\n`);
-    expect(stdout).toMatch(/^version {6}v1$/m);
+    expect(stdout).toContain(`run            ${job.runs[1]}\n`);
+    expect(stdout).toContain("error          Error: the supplier is closed\n");
+    expect(stdout).toContain(`ticks          ${isoAt(job.first + hourMs)}\n`);
+    expect(stdout).toMatch(/^version {8}v1$/m);
   });
 
   it("shows where a run stands that goes", async () => {
@@ -273,5 +273,46 @@ describe("cronfence move", () => {
     expect(JSON.parse(listed.stdout).runs.map(({ id }: { id: string }) => id)).toEqual(runs.toReversed());
     expectSentence(await run("run", name, "--function", "none"), new RegExp(`the job was moved to "${to}"`));
     expectSentence(await run("move", to, "not a name", "--why", "x", "--yes"), /new name is "not a name"/);
+  });
+});
+
+describe("cronfence backfill", () => {
+  const rows = async (name: string) =>
+    (await dumpTable(engine.client, "results")).map(({ id }) => String(id)).filter((id) => id.startsWith(`${name}/`));
+
+  it("does ticks that are settled without having been done, each once, and says what it leaves alone", async () => {
+    const { name, first } = await operated(engine);
+    const own = await projectOf({ "handlers/job.ts": hourlySource(name) });
+    const span = ["--from", isoAt(first - 3 * hourMs), "--to", isoAt(first + 4 * hourMs)];
+    const backfill = (...args: readonly string[]) =>
+      cronfence(own, ["backfill", name, ...span, "--here", "--why", "new", ...args], environment(engine.endpoint));
+    const before = await rows(name);
+
+    const asked = await backfill();
+    expect(asked.code).toBe(2);
+    expect(asked.stderr).toMatch(/3 ticks of \S+, from .* are done after all, in this process; say that this is meant/);
+    expect(asked.stderr).toContain("3 ticks of that time were done by runs");
+    expect(asked.stderr).toContain(`2 ticks are still owed; to do them: npx cronfence run ${name} --tick `);
+    expect(await rows(name)).toEqual(before);
+
+    const ended = await backfill("--yes");
+    expect(ended).toMatchObject({ code: 0, stdout: `3 ticks of ${name} were done after all, in 1 run\n` });
+    expect((await rows(name)).length).toBe(before.length + 3);
+    expect((await state(name))?.tick).toBe(first + 2 * hourMs);
+
+    const again = await backfill("--yes", "--json");
+    expect(JSON.parse(again.stdout)).toMatchObject({ ticks: [], done: 0, runs: [], leftOut: { done: 3, already: 3 } });
+    expect(again.code).toBe(0);
+  });
+
+  it("is for jobs with a tick function", async () => {
+    const own = await projectOf({
+      "handlers/job.ts": hourlySource("by-watermark").replace(/ {2}tick: .*\n/, "  run: () => {},\n"),
+    });
+    const args = ["backfill", "by-watermark", "--from", "2026-01-01", "--to", "2026-01-02", "--why", "x", "--yes"];
+    expectSentence(
+      await cronfence(own, args, environment(engine.endpoint)),
+      /it has no tick function, and works by its watermark: rewind that, and run it/,
+    );
   });
 });

@@ -1,14 +1,15 @@
 /** `cronfence run` as people use it: a process, a stub of Lambda that runs our handler, and a control table. */
-import { defineJob, type Job, type Run } from "cronfence";
+import { cron, defineJob, type Job, type Run } from "cronfence";
 import { lambdaHandler } from "cronfence/lambda";
 import { afterEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { budgetOn, controlTable, freshName, silentLog, useEngine } from "../fixture.ts";
 import { gate } from "../gate.ts";
 import { cronfence, type Ended, jobSource, projectOf, started } from "./command.ts";
+import { hourlySource, hourMs, operated } from "./operated.ts";
 import { useStubLambda } from "./stub-lambda.ts";
 
-const engine = useEngine();
+const engine = useEngine("results");
 const lambda = useStubLambda();
 afterEach(() => engine.proxy.reset());
 
@@ -185,6 +186,23 @@ describe("cronfence run --wait-for", () => {
       await run([name, "--wait-for", "v1", "--function", `shop-dev-${other.name}`]),
       new RegExp(`function shop-dev-${other.name} isn't job "${name}" but "${other.name}"; nothing was run`),
     );
+  });
+});
+
+describe("cronfence backfill, in the job's function,", () => {
+  it("hands the ticks over, and follows each run", async () => {
+    const { name } = await operated(engine);
+    const cwd = await projectOf({ "handlers/job.ts": hourlySource(name) });
+    const job = defineJob({ name, schedule: cron("0 * * * *"), exact: true, timeout: "1m", tick: () => [] }) as Job;
+    const handler = lambdaHandler(job, { store: engine.store, log: silentLog });
+    lambda.functions.set(`shop-dev-${name}`, handler as (event: unknown, context: object) => Promise<unknown>);
+    const span = ["--from", new Date(Date.now() - 9 * hourMs).toISOString(), "--to", new Date().toISOString()];
+    const args = ["backfill", name, ...span, "--why", "new", "--yes", "--json"];
+    const { code, stdout } = await cronfence(cwd, args, env());
+    const { done, ticks, runs } = JSON.parse(stdout);
+    expect([code, done]).toEqual([0, ticks.length]);
+    expect(runs).toMatchObject([{ outcome: "succeeded" }]);
+    expect(lambda.invocations).toMatchObject([{ kind: "Event", event: { backfill: ticks } }]);
   });
 });
 
