@@ -1,4 +1,5 @@
 /** What a job's definition says of its function, in CloudFormation's words. */
+import type { Job } from "cronfence";
 import { type DeployedJob, type DeployedService, fullName, jobIds } from "./deployed-service.ts";
 import { attribute, type Value } from "./template.ts";
 
@@ -9,6 +10,8 @@ export interface FunctionSettings {
   readonly Timeout: number;
   readonly Role: Value;
   readonly Environment: { readonly Variables: Readonly<Record<string, string>> };
+  /** Only where runs follow one another for longer than Lambda lets a function invoke itself. */
+  readonly RecursiveLoop?: "Allow";
   /** The log group must be there first, or Lambda makes one that is kept for ever. */
   readonly DependsOn: readonly string[];
 }
@@ -23,9 +26,18 @@ export const functionSettings = (deployed: DeployedJob, service: DeployedService
     Timeout: functionSeconds(job.timeoutMs),
     Role: attribute(ids.role, "Arn"),
     Environment: { Variables: variablesOf(deployed, service) },
+    ...(chainsLong(job) ? { RecursiveLoop: "Allow" as const } : {}),
     DependsOn: [ids.logGroup],
   };
 };
+
+/**
+ * Lambda takes a chain of about 16 invocations for an endless loop and ends it. A backlog's chain is as long as `maxChain`
+ * says, and ends by itself; up to the default it stays under Lambda's guard, with room for retries.
+ * https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html
+ */
+const chainsLong = ({ work }: Job): boolean =>
+  work.shape === "source" && work.onBacklog === "continue" && work.maxChain > 10;
 
 /** A run ends by itself at its timeout, and has this much longer to say so: two requests, and a start that was slow. */
 export const reserveSeconds = 5;

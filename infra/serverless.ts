@@ -82,8 +82,12 @@ export default class CronfencePlugin {
       if (resource === undefined) continue;
       // The CLI names the role here, which CloudFormation knows from the function's own reference to it.
       const others = [resource.DependsOn ?? []].flat().filter((id) => id !== jobIds(deployed.job.name).role);
-      const { DependsOn } = functionSettings(deployed, service);
-      template.Resources[deployed.functionLogicalId] = { ...resource, DependsOn: [...others, ...DependsOn] };
+      const { DependsOn, RecursiveLoop } = functionSettings(deployed, service);
+      template.Resources[deployed.functionLogicalId] = {
+        ...resource,
+        DependsOn: [...others, ...DependsOn],
+        Properties: { ...resource.Properties, ...(RecursiveLoop === undefined ? {} : { RecursiveLoop }) },
+      };
     }
   }
 

@@ -3,7 +3,7 @@ import { defineJob } from "cronfence";
 import { watchdog } from "cronfence/watchdog";
 import { describe, expect, it } from "vitest";
 import { functionSettings } from "../../infra/service.ts";
-import { dailyReport, deployed, expireCarts, sampleService, settings } from "./sample-service.ts";
+import { dailyReport, deployed, expireCarts, sampleService, settings, sweep } from "./sample-service.ts";
 
 const settingsOf = (job: typeof dailyReport, service = sampleService) => functionSettings(deployed(job), service);
 
@@ -16,6 +16,15 @@ describe("A function", () => {
     });
     expect(settingsOf(defineJob({ name: "a", timeout: 1_500, run: () => {} })).Timeout).toBe(7);
     expect(settingsOf(dailyReport)).not.toHaveProperty("Description");
+  });
+
+  it("may invoke itself for longer than Lambda lets others only where a backlog's chain is long", () => {
+    const loopOf = (maxChain?: number) => {
+      const work = { ...sweep.work, ...(maxChain === undefined ? { onBacklog: "wait" } : { maxChain }) };
+      return settingsOf({ ...sweep, work } as typeof sweep).RecursiveLoop;
+    };
+    expect([loopOf(20), loopOf(11), loopOf(10), loopOf()]).toEqual(["Allow", "Allow", undefined, undefined]);
+    expect(settingsOf(dailyReport)).not.toHaveProperty("RecursiveLoop");
   });
 
   it("has a role of its own, and a log group that is there before it", () => {

@@ -90,6 +90,8 @@ const filledIn: readonly [Job, Readonly<Record<string, unknown>>][] = [
       TimeoutSeconds: 605,
       ScheduleExpression: "cron(0 0/6 * * ? *)",
       EventAgeSeconds: 2_040,
+      LongChain: "true",
+      CappedInARow: 22,
       SourceScanArn: `${tables("sessions")}`,
       HasSource: "true",
     },

@@ -73,12 +73,14 @@ export const rebuild = defineJob({
   run: () => {},
 });
 
-/** By a rate, over a whole table. */
+/** By a rate, over a whole table, in runs that follow one another while there is a backlog. */
 export const sweep = defineJob(
   {
     name: "sweep",
     schedule: rate("6 hours"),
-    timeout: "1h",
+    timeout: "10m",
+    onBacklog: "continue",
+    maxChain: 20,
     source: scanAll({ table: "sessions" }),
     process: () => [],
   },
@@ -94,7 +96,7 @@ export const sampleService: DeployedService = {
       statements: [{ Sid: "Files", Effect: "Allow", Action: ["s3:PutObject"], Resource: "arn:aws:s3:::reports/*" }],
     }),
     deployed(rebuild),
-    deployed({ ...sweep, timeoutMs: 600_000 }),
+    deployed(sweep),
     deployed(healer),
   ],
   settings,
