@@ -103,6 +103,12 @@ const starts = (job: ExplainedJob, entry: LedgerEntry, state: ControlState, from
       sentence: `The platform may try the same delivery again on its own, until about ${isoOf(triesUntil)}.`,
     });
   }
+  if (entry.tick <= Math.max(state.since, state.tick ?? state.since)) {
+    // The first delivery of all makes the job known, and is owed to nobody else.
+    const sentence =
+      "No other run will cover it: it is the tick by which the job became known. Start a run for it by hand.";
+    return [...upcoming, { kind: "nothing", sentence }];
+  }
   const next = schedule.next(from);
   if (next !== undefined) {
     const at = next + (job.jitterMs > 0 ? jitterOf(job.name, job.jitterMs) : 0);

@@ -10,11 +10,11 @@
 
 import type { RunDeps } from "../attempt.ts";
 import type { Act, Approval, EndingAct, RunEntry, SeenAct } from "../control/control-store.ts";
-import { InvalidOptionsError } from "../errors.ts";
 import type { Job } from "../job.ts";
 import { type Json, notJson } from "../json.ts";
 import type { RunReport } from "../report.ts";
 import { runJob } from "../run.ts";
+import { problemsOf, refuse, show } from "./act-check.ts";
 import { budgetOf, clockOf, type OperateDeps } from "./operator.ts";
 
 /** What an act that may end a run did besides. */
@@ -149,21 +149,3 @@ export const retryParked = async (
 };
 
 const endedBy = (cancelled: RunEntry | undefined): Ended => (cancelled === undefined ? {} : { cancelled });
-
-const problemsOf = (act: SeenAct): string[] => {
-  const problems: string[] = [];
-  for (const name of ["by", "why"] as const) {
-    const value: unknown = act[name];
-    if (typeof value !== "string" || value.trim() === "")
-      problems.push(`${name} is ${show(value)}, and must say ${name === "by" ? "who does it" : "why"}`);
-  }
-  if (act.fence !== undefined && !Number.isInteger(act.fence))
-    problems.push(`fence is ${show(act.fence)}, and must be the fence that was seen, a whole number`);
-  return problems;
-};
-
-const refuse = (act: string, problems: readonly string[]): void => {
-  if (problems.length > 0) throw new InvalidOptionsError(act, problems);
-};
-
-const show = (value: unknown): string => JSON.stringify(value) ?? String(value);

@@ -6,6 +6,7 @@ import type { ControlState, EndingAct, RunEntry, TickRange } from "../control/co
 import { ActRefusedError, InvalidOptionsError } from "../errors.ts";
 import type { Job } from "../job.ts";
 import { isoOf } from "../report.ts";
+import { problemsOf, refuse } from "./act-check.ts";
 import { budgetOf, clockOf, type OperateDeps } from "./operator.ts";
 
 export interface SkipAct extends EndingAct {
@@ -29,6 +30,7 @@ export interface Skipped {
  */
 export const skipTick = async (job: Job, tick: number, act: SkipAct, deps: OperateDeps): Promise<Skipped> => {
   const { through = false, ...rest } = act;
+  refuse("skip", problemsOf(rest));
   const at = clockOf(deps).now();
   const state = await deps.store.read(job.name, budgetOf(deps));
   if (state === undefined) {
