@@ -65,7 +65,8 @@ export interface DrillOptions {
   /** Not these drills. */
   readonly skip?: readonly DrillName[];
   /**
-   * At how many of a run's requests it is disturbed; of more requests the first, the last and some between are taken.
+   * At how many of a run's requests it is disturbed; of more requests the first, the last and some between
+   * are taken.
    * @default 40
    */
   readonly points?: number;

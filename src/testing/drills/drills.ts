@@ -73,8 +73,9 @@ type Play = (scene: Scene, undisturbed: Undisturbed) => Promise<void>;
 const playsFor = ({ schedule, work, catchUp }: Job, first: number): Partial<Record<DrillName, Play>> => {
   const spring = schedule && clockChangeAfter(schedule, first, "spring");
   const autumn = schedule && clockChangeAfter(schedule, first, "autumn");
-  const caps =
-    work.shape === "source" || (work.shape === "tick" && schedule !== undefined && catchUp.catchUp === "all");
+  // Where a missed tick may be left out, there needn't be two to do at once.
+  const makesUp = schedule !== undefined && catchUp.catchUp === "all" && catchUp.startWithinMs === undefined;
+  const caps = work.shape === "source" || (work.shape === "tick" && makesUp);
   return {
     undisturbed: (scene, undisturbed) =>
       judge(scene, undisturbed, undisturbed.aftermath, { drill: "undisturbed", where: "nothing went wrong" }),

@@ -13,19 +13,12 @@ export const untilDisturbed = async (world: World, { disturbed }: Undisturbed): 
   return tick;
 };
 
-/** Where a run is disturbed: its requests by their numbers from `from` on, or so many of them as are to be tried. */
+/** Where a run is disturbed: the numbers of its requests from `from` on, or so many of them as are to be tried, evenly spread. */
 export const pointsOf = ({ options }: Scene, { operations }: Undisturbed, from = 0): number[] => {
-  const all = operations.map((_, at) => at).filter((at) => at >= from);
-  const most = options.points ?? defaultPoints;
-  if (all.length <= most) return all;
-  const third = Math.max(1, Math.floor(most / 3));
-  const between = all.slice(third, -third);
-  const step = between.length / Math.max(1, most - 2 * third);
-  return [
-    ...all.slice(0, third),
-    ...between.filter((_, at) => Math.floor(at / step) !== Math.floor((at - 1) / step)),
-    ...all.slice(-third),
-  ];
+  const count = Math.max(0, operations.length - from);
+  const most = Math.min(count, options.points ?? defaultPoints);
+  const step = (count - 1) / Math.max(1, most - 1);
+  return Array.from({ length: most }, (_, index) => from + Math.round(index * step));
 };
 const defaultPoints = 40;
 

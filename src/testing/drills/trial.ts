@@ -58,6 +58,8 @@ export interface World {
   /** Delivers the ticks from index `from` on, each at its time, and sees to it that none is left. */
   goOn(from: number): Promise<void>;
   state(): Promise<ControlState | undefined>;
+  /** Of all runs so far, oldest first. */
+  records(): Promise<readonly RunRecord[]>;
   /** Resolves when nothing of the job is going on any more that this process could see. */
   quiet(): Promise<void>;
 }
@@ -190,6 +192,7 @@ export const playTrial = async (
       }
     },
     state: () => store.read(job.name, budget()),
+    records: async () => (await store.runs(job.name, { limit: 1_000 }, budget())).runs.toReversed(),
     quiet: async () => {
       const seen = () => machines.reduce((sum, { requests }) => sum + requests.length, scene.strays.length);
       for (let turns = 0, before = seen(); turns < 5; turns += 1) {
@@ -222,14 +225,14 @@ export const playTrial = async (
     await world.quiet();
     const requests = machines.flatMap((machine) => machine.requests.map((request) => ({ machine, request })));
     const control = await world.state();
-    const { runs } = await store.runs(job.name, { limit: 1_000 }, budget());
+    const records = await world.records();
     const { writes, unfenced } = writesOf(requests, scene.strays, options.tables ?? [], job.name);
     const dateReaders = [...new Set(machines.flatMap((machine) => [...machine.dateReaders]))];
     await endAll();
     return {
       state: withWatermark(await stateOf(scene, ids), control),
       control,
-      records: runs.toReversed(),
+      records,
       writes,
       unfenced: unfenced.filter(({ table }) => !options.unfenced?.includes(table)),
       effects: await effectsBy(scene),

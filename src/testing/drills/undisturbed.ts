@@ -34,18 +34,21 @@ const earlierMs = 1_000_000;
 export const playUndisturbed = async (scene: Scene): Promise<Undisturbed> => {
   const { job, options, ticks } = scene;
   const subject = `drills of job "${job.name}"`;
-  const runs: { readonly items: number; readonly commits: number; readonly operations: readonly string[] }[] = [];
+  const runs: { readonly items: number; readonly operations: readonly string[] }[] = [];
   const aftermath = await playTrial(scene, (world) =>
     deliverEach(world, async (tick) => {
       const machine = world.machine();
       const invocation = await world.invoke(machine, tick);
-      const { outcome, items = 0, commits = 0 } = invocation.report ?? {};
+      const { outcome } = invocation.report ?? {};
       if (outcome !== "succeeded" && outcome !== "capped") {
         throw new DrillFailedError(job.name, "undisturbed", `the tick of ${iso(tick)}, with nothing going wrong`, [
           `its run ended as ${textOf(invocation)}`,
         ]);
       }
-      runs.push({ items, commits, operations: machine.requests.map(({ operation }) => operation) });
+      // A backlog may have been gone on with at once, by runs of their own.
+      const all = (await world.records()).reduce((sum, { items }) => sum + items, 0);
+      const items = all - runs.reduce((sum, run) => sum + run.items, 0);
+      runs.push({ items, operations: machine.requests.map(({ operation }) => operation) });
     }),
   );
   const most = (among: typeof runs) => Math.max(0, ...among.map(({ items }) => items));
