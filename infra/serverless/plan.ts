@@ -77,11 +77,12 @@ export const planOf = async (
       dashboard: options.dashboard,
     },
   };
+  // A name that is used twice is told with its files.
+  const distinct = { ...service, jobs: firstOfEachName(service.jobs) };
   const all = [
     ...problems,
-    ...configurationProblems(configuration, service, options),
-    // A name that is used twice has been told with its files.
-    ...(problems.length > 0 ? [] : deploymentProblems(service)),
+    ...configurationProblems(configuration, distinct, options),
+    ...deploymentProblems(distinct),
   ];
   if (all.length > 0) return { problems: all };
   const functions = jobs.map(({ job, module }, index) => ({
@@ -95,6 +96,9 @@ export const planOf = async (
   );
   return { plan: { options, service, functions, warnings } };
 };
+
+const firstOfEachName = (jobs: readonly DeployedJob[]): DeployedJob[] =>
+  [...new Map([...jobs].reverse().map((each) => [each.job.name, each])).values()].reverse();
 
 const madeWatchdog = (found: readonly FoundJob[], settings: NonNullable<PluginOptions["watchdog"]>, root: string) => {
   const folder = join(root, ".build");
