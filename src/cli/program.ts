@@ -7,6 +7,7 @@ import { addCancel } from "./cancel.ts";
 import { addCheck } from "./check.ts";
 import { addDrift } from "./drift.ts";
 import { addDrop } from "./drop.ts";
+import { addInit } from "./init.ts";
 import { addJobs } from "./jobs.ts";
 import { addLedger } from "./ledger.ts";
 import { addMove } from "./move.ts";
@@ -61,7 +62,7 @@ const groups: Readonly<Record<string, readonly ((program: Command) => void)[]>> 
     addApprove,
     addRelease,
   ],
-  "Setting up:": [addTable, addDrift],
+  "Setting up:": [addInit, addTable, addDrift],
 };
 
 /** As wide as the terminal, and as tables are at most. */

@@ -159,6 +159,17 @@ try {
     return `${Math.round((outputFiles[0]?.contents.byteLength ?? 0) / 1024)} KiB unminified, without the optional peers`;
   });
 
+  await check("a new service", async () => {
+    const service = await mkdtemp(join(project, "service-"));
+    const bin = join(installed, manifest.bin.cronfence);
+    await run(service, process.execPath, [bin, "init", "--name", "shop"]);
+    // Its packages are found in the project's folder above it, and the tools in ours.
+    await linkPackages(service, ["@types/node", "vitest"]);
+    await run(service, process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "--noEmit"]);
+    await run(service, process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), "run"]);
+    return "type-checks, and its drills hold";
+  });
+
   // From here on the project also has what only users of these features, and of TypeScript, install.
   await linkPackages(project, ["@middy/core", "@types/node"]);
   for (const [module, moduleResolution] of [
