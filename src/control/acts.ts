@@ -41,7 +41,9 @@ export const pauseJob = async (
   { cancel, fence, ...paused }: Paused & EndingAct,
   budget: Budget,
 ): Promise<RunEntry | undefined> => {
-  if ((await readControlItem(connection, job, budget)) === undefined) await create(connection, job, paused.at, budget);
+  // Who has seen a fence means a job that is known.
+  if (fence === undefined && (await readControlItem(connection, job, budget)) === undefined)
+    await create(connection, job, paused.at, budget);
   const act = { kind: "pause", by: paused.by, why: paused.why, ...(fence === undefined ? {} : { fence }) } as const;
   return perform(connection, job, act, paused.at, budget, (state) => ({
     sets: ["#paused = :paused"],

@@ -88,15 +88,19 @@ const startFor = async (
     let before: string | undefined = `run#${new Date(Math.max(0, from)).toISOString()}`;
     do {
       const page = await store.runs(names[name] as string, { limit: 25, before }, budget());
-      const unsettled = page.runs.find(
-        ({ fence, outcome, completed }) =>
-          fence !== undefined && outcome !== "dry_run" && completed !== undefined && completed < from,
-      );
+      const unsettled = page.runs.find((record) => leftUnsettled(record, from));
       if (unsettled !== undefined) return { name, at: unsettled.startedAt - clocksDifferMs };
       before = page.next;
     } while (before !== undefined);
   }
   return { name: 0, at: 0 };
+};
+
+/** Whether the job had completed nothing from `from` on when the run ended, as far as its record tells. */
+const leftUnsettled = ({ fence, outcome, completed }: RunRecord, from: number): boolean => {
+  if (fence === undefined) return false;
+  // Who records another's run knows only what that one completed itself.
+  return completed === undefined ? outcome !== "crashed" && outcome !== "cancelled" : completed < from;
 };
 
 /** Far more than any skew that a lease is safe to be tried under. */

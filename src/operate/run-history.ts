@@ -44,7 +44,7 @@ export async function* listRuns(job: string, filter: RunFilter, deps: OperateDep
   }
 }
 
-const pageSize = 250;
+const pageSize = 1_000;
 
 /** The job's name, and those that it had before, newest first. */
 async function* namesOf(job: string, deps: OperateDeps): AsyncGenerator<string> {

@@ -1,5 +1,6 @@
 /**
- * `npm run bench`: what a run costs, in requests, write units and time, on the local engine. `--json` prints JSON only.
+ * `npm run bench`: what a run costs, in requests, write units and time, on the local engine. `--json` prints JSON only;
+ * `--year` reads the history of half a million runs, too, which takes minutes to write.
  *
  * Times are figures, and a machine that does other things shifts them; the status says nothing about them. Counts are the
  * same everywhere: the status is 1 if one misses its goal.
@@ -10,6 +11,7 @@ import Table from "cli-table3";
 import { measureColdStart } from "./cold-start.ts";
 import { measureContention } from "./contention.ts";
 import { measureCounts } from "./counts.ts";
+import { measureHistory } from "./history.ts";
 import { stopMetering } from "./metered-client.ts";
 import { benchRehearse } from "./rehearse.ts";
 import { type Goal, isFault, isMet, type Row, row } from "./row.ts";
@@ -22,7 +24,9 @@ import { benchWork } from "./work.ts";
 // Node 20 works; the SDK's warning about it isn't a result.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
 
-const { values } = parseArgs({ options: { json: { type: "boolean", default: false } } });
+const { values } = parseArgs({
+  options: { json: { type: "boolean", default: false }, year: { type: "boolean", default: false } },
+});
 
 const measureAll = async (): Promise<Row[]> => {
   const scene = await openScene();
@@ -37,6 +41,7 @@ const measureAll = async (): Promise<Row[]> => {
       ...(await measureWatchdog(scene)),
       ...(await measureSchedules()),
       ...(await measureRehearsal()),
+      ...(values.year ? await measureHistory(scene) : []),
     ];
   } finally {
     await scene.stop();

@@ -80,6 +80,12 @@ export const endingActsConformance = (under: StoreUnderTest): void => {
     });
   });
 
+  it("a pause on a fence of a job that nobody knows doesn't make it known", async () => {
+    const scene = openScene(under.store);
+    await expect(scene.pause({ fence: 7 })).rejects.toEqual(refused("isn't known"));
+    expect(await under.store.read(scene.job, scene.budget())).toBeUndefined();
+  });
+
   describe("a rewind", () => {
     it("is refused under a run, and with cancel ends it and sets the watermark at once", async () => {
       const { scene, granted } = await running();

@@ -115,6 +115,31 @@ describe("while a run starts,", () => {
     expect(await dynamo.acts(scene.job)).toEqual([]);
   });
 
+  const needIdle: [string, (scene: Scene, tick: number) => Promise<unknown>][] = [
+    ["rewind", (scene) => scene.rewind("v")],
+    ["skip", (scene, tick) => scene.skip(tick)],
+    ["move", (scene) => scene.move(freshName())],
+  ];
+
+  it.each(needIdle)(
+    "and ends at once, a %s that found the job idle is refused: it meant what was there",
+    async (_, act) => {
+      const { scene, tick } = await idle();
+      meanwhile(async () => scene.finish(await scene.grant(), "succeeded", { watermark: "x" }));
+      await expect(act(faulty(scene), tick)).rejects.toEqual(refused("look again"));
+      expect(await scene.read()).toMatchObject({ tick: scene.tick, watermark: "x" });
+      expect(await dynamo.acts(scene.job)).toEqual([]);
+    },
+  );
+
+  it.each(needIdle)("by a table that is restored under the same fence, a %s is refused", async (_, act) => {
+    const { scene, tick } = await idle();
+    const { run } = (await running()).granted.lease;
+    meanwhile(() => dynamo.edit(scene.job, { owner: "restored", run: [run] }));
+    await expect(act(faulty(scene), tick)).rejects.toEqual(refused("holds the lease"));
+    expect(await scene.read()).toMatchObject({ owner: "restored", watermark: "w", tick: scene.tick });
+  });
+
   it("a move is refused where it starts under the new name", async () => {
     const { scene } = await idle();
     const other = openScene(dynamo.store);
