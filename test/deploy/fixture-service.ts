@@ -69,7 +69,9 @@ export const fixtureService = async (
       }
     },
     sls: async (...args) => {
-      const own = { PATH: process.env.PATH, HOME: folder, SLS_TELEMETRY_DISABLED: "1", SLS_NOTIFICATIONS_MODE: "off" };
+      // What the CLI keeps in its user's home isn't the service's.
+      const home = join(folder, "../home");
+      const own = { PATH: process.env.PATH, HOME: home, SLS_TELEMETRY_DISABLED: "1", SLS_NOTIFICATIONS_MODE: "off" };
       const quiet = {
         AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
         AWS_EC2_METADATA_DISABLED: "true",

@@ -33,7 +33,10 @@ export const importsOf = async (scripts: readonly string[], declarations: readon
         .map(({ path }) => path),
     );
   const texts = await Promise.all(declarations.map((file) => readFile(file, "utf8")));
-  const specifiers = texts.flatMap((text) => [...text.matchAll(/(?:from|import\()\s*"([^".][^"]*)"/g)]);
+  const specifiers = texts.flatMap((text) => [
+    // What an example in a comment imports is the reader's.
+    ...text.replace(/\/\*.*?\*\//gs, "").matchAll(/(?:from|import\()\s*"([^".][^"]*)"/g),
+  ]);
   return {
     atOnce: external(false),
     whenUsed: external(true),
@@ -44,7 +47,8 @@ export const importsOf = async (scripts: readonly string[], declarations: readon
 const packagesOf = (specifiers: readonly string[]): Set<string> =>
   new Set(
     specifiers
-      .filter((specifier) => !isBuiltin(specifier))
+      // infra/ uses the library as its users do, by the package's own name.
+      .filter((specifier) => !isBuiltin(specifier) && !/^cronfence(\/|$)/.test(specifier))
       .map((specifier) => /^(@[^/]+\/[^/]+|[^/]+)/.exec(specifier)?.[0] as string),
   );
 
