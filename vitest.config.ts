@@ -15,6 +15,8 @@ export default defineConfig({
       { find: /^cronfence\/sources$/, replacement: src("work/index.ts") },
       { find: /^cronfence\/testing$/, replacement: src("testing/index.ts") },
       { find: /^cronfence\/watchdog$/, replacement: src("watchdog/index.ts") },
+      // `npm run test:runtimes` runs the tests that use middy on both of its versions.
+      ...(process.env.CRONFENCE_MIDDY === "7" ? [{ find: /^@middy\/core$/, replacement: "middy7" }] : []),
     ],
   },
   test: {
