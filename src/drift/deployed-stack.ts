@@ -5,7 +5,7 @@ import type { Stack } from "./stack.ts";
 import { readTemplate, type Template } from "./template.ts";
 
 /** There is no such stack. */
-export class NoStackError extends CronfenceError {
+class NoStackError extends CronfenceError {
   override readonly name = "NoStackError";
 
   constructor(stack: string, region: string) {

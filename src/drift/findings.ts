@@ -7,7 +7,7 @@ import { isUnknown, resolved, type Stack } from "./stack.ts";
 import type { Properties, Template } from "./template.ts";
 
 /** How it came. */
-export type Cause = "by hand" | "not deployed";
+type Cause = "by hand" | "not deployed";
 
 export interface Finding {
   readonly cause: Cause;
@@ -27,7 +27,7 @@ export interface Finding {
 }
 
 /** A function that runs another build than the repo's. That isn't drift: every commit makes one. */
-export interface OtherVersion {
+interface OtherVersion {
   readonly name: string;
   readonly repo: string;
   readonly deployed: string;

@@ -94,7 +94,7 @@ export const settingsByType: Readonly<Record<string, (properties: Properties) =>
 /** Settings whose values may be secrets: they are named, and never shown. */
 export const environmentPrefix = "Environment.";
 /** Each build has another: it is reported by itself. */
-export const versionVariable = "CRONFENCE_VERSION";
+const versionVariable = "CRONFENCE_VERSION";
 
 /** The build that a function's environment names. */
 export const versionIn = (fn: Properties): string | undefined => {

@@ -16,7 +16,7 @@ export interface Stack {
 }
 
 /** What can't be known from outside of CloudFormation. */
-export const unknown = Symbol("unknown");
+const unknown = Symbol("unknown");
 
 /** Whether a value, or anything in it, is unknown. */
 export const isUnknown = (value: unknown): boolean =>

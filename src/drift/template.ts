@@ -3,7 +3,7 @@ import { CronfenceError } from "../errors.ts";
 
 export type Properties = Readonly<Record<string, unknown>>;
 
-export interface TemplateResource {
+interface TemplateResource {
   readonly Type: string;
   readonly Properties?: Properties;
 }
@@ -13,7 +13,7 @@ export interface Template {
 }
 
 /** What was given as a template isn't one. */
-export class InvalidTemplateError extends CronfenceError {
+class InvalidTemplateError extends CronfenceError {
   override readonly name = "InvalidTemplateError";
 
   constructor(where: string, problem: string) {
