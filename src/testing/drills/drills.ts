@@ -78,7 +78,7 @@ const playsFor = ({ schedule, work, catchUp }: Job, first: number): Partial<Reco
   const caps = work.shape === "source" || (work.shape === "tick" && makesUp);
   return {
     undisturbed: (scene, undisturbed) =>
-      judge(scene, undisturbed, undisturbed.aftermath, { drill: "undisturbed", where: "nothing went wrong" }),
+      judge(scene, undisturbed, undisturbed.aftermath, { drill: "undisturbed", where: "with nothing going wrong" }),
     "double trigger": doubleTrigger,
     "paused holder": pausedHolder,
     "crash at every request, not applied": crash(false),
