@@ -1,5 +1,5 @@
 /** What `--json` prints, for every command: programs rely on it, so nothing is in it that isn't said here, and nothing less. */
-import { mkdtemp } from "node:fs/promises";
+import { mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineJob, type Job, runJob } from "cronfence";
@@ -383,6 +383,11 @@ describe("Each command", () => {
         .sort(),
     );
     for (const command of commands) expect(command.options.map(({ long }) => long)).toContain("--json");
+  });
+
+  it("is described in docs/command-line.md", async () => {
+    const page = await readFile(new URL("../../docs/command-line.md", import.meta.url), "utf8");
+    for (const command of commands) expect(page).toMatch(new RegExp(`\`${nameOf(command)}\\b`));
   });
 
   it.each(commands.map((command) => [nameOf(command), command] as const))("has an example: %s", (name, command) => {
