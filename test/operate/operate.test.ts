@@ -244,6 +244,26 @@ describe("skipping a tick", () => {
   });
 });
 
+it("every tick is accounted for where there was nothing to do, where nobody came, and where it was left out (case 30)", async () => {
+  const { clock, deps, name } = open();
+  const options = { name, schedule: cron("* * * * *"), timeout: "50s", exact: true } as const;
+  const job = defineJob({ ...options, startWithin: "2m", tick: () => [] }, { clock });
+  const missed = [40, 41, 42];
+  for (let minutes = 0; minutes < 120; minutes += 1) {
+    if (missed.includes(minutes)) continue;
+    const tick = start + minutes * minute;
+    clock.set(tick);
+    await runJob(job, { kind: "schedule", tick }, { ...deps, log: silentLog });
+  }
+  clock.set(start + 140 * minute);
+  const ledger = readLedger(job, { from: start, to: clock.now() }, deps);
+  const entries = await all(ledger);
+  // Two of the missed ticks could still be done by the run after them, and for one it was too late.
+  const states = entries.slice(39, 44).map(({ state, reason }) => reason ?? state);
+  expect(states).toEqual(["done", "startWithin", "covered", "covered", "done"]);
+  expect(ledger.counts).toMatchObject({ all: 141, done: 117, covered: 2, skipped: 1, missed: 9, owed: 12 });
+});
+
 describe("a moved job", () => {
   it("goes on under its new name with its ledger whole, and its old name says where it is", async () => {
     const here = open();
