@@ -1,6 +1,6 @@
 /**
- * Prints how many tests passed, failed and were skipped, from the file that vitest's JSON reporter wrote. The status is
- * 0 only if some ran and none failed.
+ * Prints how many tests passed, failed and were skipped, from the files that vitest's JSON reporter wrote. The status is
+ * 0 only if in each some ran and none failed.
  */
 import { readFileSync } from "node:fs";
 
@@ -13,22 +13,21 @@ const read = (file) => {
   }
 };
 
-const {
-  success,
-  testResults,
-  numPassedTests,
-  numFailedTests,
-  numPendingTests = 0,
-  numTodoTests = 0,
-} = read(process.argv[2]);
+const results = process.argv.slice(2).map(read);
+const sum = (count) => results.reduce((total, result) => total + (count(result) ?? 0), 0);
+
 // A file that can't be loaded has no tests that could fail; it counts as one.
-const broken = testResults.filter(
-  ({ status, assertionResults }) => status === "failed" && !assertionResults.some((test) => test.status === "failed"),
+const broken = results.flatMap(({ testResults }) =>
+  testResults.filter(
+    ({ status, assertionResults }) => status === "failed" && !assertionResults.some((test) => test.status === "failed"),
+  ),
 );
 for (const { name, message } of broken) console.log(`${name} failed as a whole: ${message}`);
 
-const failed = numFailedTests + broken.length;
-const skipped = numPendingTests + numTodoTests;
-if (numPassedTests + failed === 0) console.log("no test ran");
-console.log(`${numPassedTests} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`);
-process.exitCode = success && failed === 0 && numPassedTests > 0 ? 0 : 1;
+const passed = sum((result) => result.numPassedTests);
+const failed = sum((result) => result.numFailedTests) + broken.length;
+const skipped = sum((result) => result.numPendingTests) + sum((result) => result.numTodoTests);
+if (passed + failed === 0) console.log("no test ran");
+console.log(`${passed} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`);
+const isGood = ({ success, numPassedTests }) => success && numPassedTests > 0;
+process.exitCode = results.length > 0 && results.every(isGood) && failed === 0 ? 0 : 1;

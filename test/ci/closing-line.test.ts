@@ -62,3 +62,20 @@ it("fails when vitest left no result", () => {
   const { status, lines } = node(join(root, ".ci/closing-line.mjs"), join(folder, "nothing.json"));
   expect({ status, last: lines.at(-1) }).toEqual({ status: 1, last: "0 passed, 0 failed" });
 });
+
+it("adds up the results of several runs, and fails when one of them failed", () => {
+  const write = (name: string, passed: number, failed: number) => {
+    const file = join(folder, name);
+    const result = { success: failed === 0, testResults: [], numPassedTests: passed, numFailedTests: failed };
+    writeFileSync(file, JSON.stringify(result));
+    return file;
+  };
+  const closing = (...files: string[]) => {
+    const { status, lines } = node(join(root, ".ci/closing-line.mjs"), ...files);
+    return { status, last: lines.at(-1) };
+  };
+  const good = write("good.json", 3, 0);
+  expect(closing(good, write("other.json", 4, 0))).toEqual({ status: 0, last: "7 passed, 0 failed" });
+  expect(closing(good, write("bad.json", 1, 2))).toEqual({ status: 1, last: "4 passed, 2 failed" });
+  expect(closing(good, write("empty.json", 0, 0))).toEqual({ status: 1, last: "3 passed, 0 failed" });
+});
