@@ -16,7 +16,7 @@ export interface Try {
 }
 
 /** A run that held the lease in [from, to). */
-export interface Holding {
+interface Holding {
   readonly run: string;
   readonly from: number;
   readonly to: number;

@@ -75,7 +75,7 @@ export interface LedgerEntry {
   readonly lateFrom?: number;
 }
 
-export type SkippedReason = Exclude<SkippedTicks["reason"], "calendar" | "before startAt"> | "operator";
+type SkippedReason = Exclude<SkippedTicks["reason"], "calendar" | "before startAt"> | "operator";
 
 /** Ticks by state; they add up to `all`. */
 export type LedgerCounts = Readonly<Record<TickState | "all", number>>;

@@ -91,7 +91,7 @@ export const findRun = async (jobs: readonly string[], id: string, deps: Operate
 };
 
 /** As many as are worth showing to somebody who has to say which. */
-export const mostFound = 5;
+const mostFound = 5;
 
 /** What operators did to `job`, newest first, under its older names too. */
 export async function* listActs(

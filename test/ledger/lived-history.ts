@@ -81,7 +81,7 @@ export const plots: fc.Arbitrary<Plot> = fc.record({
 });
 
 /** What became of a tick, and by whom. */
-export interface Truth {
+interface Truth {
   readonly state: TickState;
   readonly run?: string;
 }
