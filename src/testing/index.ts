@@ -32,6 +32,10 @@ export type { DrillName } from "./drills/drill-names.ts";
 export type { DrillOptions, Seeded } from "./drills/drill-options.ts";
 export { type Drill, drills } from "./drills/drills.ts";
 export type { OutsideCall } from "./drills/outside-calls.ts";
+export { ExplorationFailedError, type FoundFailure } from "./explore/exploration-failed-error.ts";
+export { type Exploration, explore } from "./explore/explore.ts";
+export type { ExploreOptions } from "./explore/explore-options.ts";
+export type { FaultKind, ScheduledFault } from "./explore/schedule.ts";
 export type { CancellationReason, Fault, Reply, SingleFault } from "./fault.ts";
 export {
   type FaultFor,

@@ -25,9 +25,10 @@ export interface WireRequest {
   readonly accepted: number;
   /**
    * Has the engine do it: never, once, or as often as a network repeats it.
-   * @param options `token: false` takes the client's token away, as on a server that ignores it
+   * @param options `token: false` takes the client's token away, as on a server that ignores it; `body` is sent in place of the
+   * request's own
    */
-  apply(options?: { readonly token?: boolean }): Promise<WireReply>;
+  apply(options?: { readonly token?: boolean; readonly body?: string }): Promise<WireReply>;
 }
 
 /** What becomes of a request: a reply, a broken connection (rejects), or nothing ever. */
@@ -125,8 +126,8 @@ export const wireRequest = (
     get accepted() {
       return accepted;
     },
-    apply: async ({ token = true } = {}) => {
-      const reply = await send(operation, token ? text : withoutToken(text));
+    apply: async ({ token = true, body = text } = {}) => {
+      const reply = await send(operation, token ? body : withoutToken(body));
       if (reply.statusCode === 200) accepted += 1;
       return reply;
     },

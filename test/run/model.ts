@@ -47,7 +47,7 @@ export interface Account extends AnyAccount {
 }
 
 export const newAccount = (id: string, name: string, startedAt: number, tick: number): Account => ({
-  ...newAnyAccount(id, name, startedAt, tick),
+  ...newAnyAccount(`${id}-run`, `${id}-owner`, name, startedAt, tick),
   leftWork: false,
   told: new Map(),
 });
@@ -187,7 +187,7 @@ export const checkEnd = (
     control.tick,
     control.watermark,
   ]);
-  checkSettled(control, attempts, records, { ticksByCommit: work.shape === "tick" });
+  checkSettled(control, attempts, records, { ticksByCommit: work.shape === "tick", emptyBatches: false });
   for (const attempt of attempts) {
     const record = records.find(({ id }) => id === attempt.runId);
     if (record !== undefined) checkItems(attempt, record, log);

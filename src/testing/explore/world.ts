@@ -21,8 +21,14 @@ export interface WorldOptions {
   readonly tokens?: boolean;
   /** Whether a request ends when its sender gives it up; or else it waits on, as senders' timers are real. @default false */
   readonly givesUp?: boolean;
-  /** Told of every request that has reached the engine, before its sender is. @param isRepeated it had been answered before */
-  applied?(sent: Sent, reply: WireReply, isRepeated: boolean): Promise<void>;
+  /**
+   * Told of every request that has reached the engine, before its sender is.
+   * @param isRepeated it had been answered before
+   * @param token it came with its token
+   */
+  applied?(sent: Sent, reply: WireReply, isRepeated: boolean, token: boolean): Promise<void>;
+  /** The body to send in place of a request's own: for tests that take a guard away. */
+  rewrite?(request: WireRequest): string;
   /** Something that will go on by itself is under way outside: no step ends before it. */
   outside?(): boolean;
 }
@@ -73,7 +79,7 @@ const expectedErrors = ["OUTCOME_UNKNOWN", "STORE_UNAVAILABLE", "PREDECESSOR_UNF
 export const isExpected = (error: unknown): boolean => expectedErrors.some((code) => hasCode(error, code));
 
 export const openWorld = (options: WorldOptions) => {
-  const { endpoint, table, tokens = true, givesUp = false, outside = () => false } = options;
+  const { endpoint, table, tokens = true, givesUp = false, rewrite, outside = () => false } = options;
   let now = options.start;
   const actors: Actor[] = [];
   let gates: Gate[] = [];
@@ -127,9 +133,9 @@ export const openWorld = (options: WorldOptions) => {
   const apply = async (one: Sent, token = tokens): Promise<WireReply> => {
     const { request } = one;
     const isRepeated = answered.has(request.body);
-    const reply = await request.apply({ token });
+    const reply = await request.apply({ token, ...(rewrite === undefined ? {} : { body: rewrite(request) }) });
     for (const gate of gates) if (gate.request === request) gate.reply = reply;
-    await options.applied?.(one, reply, isRepeated);
+    await options.applied?.(one, reply, isRepeated, token);
     return reply;
   };
   const leave = (gate: Gate) => {

@@ -1,0 +1,214 @@
+/**
+ * Explores how runs of a job can interleave and what can go wrong between them and DynamoDB: one simulated history after the
+ * other, each with the job's own code, cronfence's own protocol and a real local engine, and each the same whenever it is
+ * played.
+ *
+ * Breadth first: the undisturbed history, then every one with a single fault, and with what is left of the budget a sample of
+ * those with two and with three, each of which extends a history that was played. What is found is cut down to the shortest
+ * schedule that still shows it.
+ *
+ * What it looks at after every history: that no rule of the protocol was broken (`rules.ts`), and that the user's tables are as
+ * an undisturbed run leaves them.
+ *
+ * A pause is at a request's way out or back, of cronfence's or of the job's own clients of DynamoDB, and nowhere else: code that
+ * waits for anything else runs on. Runners share the module's variables, as invocations of one environment do.
+ */
+import type { RunRecord } from "../../control/control-store.ts";
+import type { Job } from "../../job.ts";
+import { seededRandom } from "../../rehearse/random.ts";
+import { onScene } from "../drills/scene.ts";
+import { type Differences, differencesBetween, partsBetween } from "../drills/state.ts";
+import { ExplorationFailedError } from "./exploration-failed-error.ts";
+import { checkOptions, type ExploreOptions, planOf } from "./explore-options.ts";
+import type { Stage } from "./history.ts";
+import { type Played, play } from "./play.ts";
+import { countLonger, longerBy, type Root, readSchedule, type Schedule, scheduleText, shrink } from "./schedule.ts";
+import { simulateSurroundings } from "./surroundings.ts";
+import type { WorldOptions } from "./world.ts";
+
+/** What was explored, when nothing was found. */
+export interface Exploration {
+  readonly job: string;
+  /** Histories that were played. */
+  readonly schedules: number;
+  /** How many of them had no fault, one, two and three. */
+  readonly byFaults: readonly number[];
+  /** Up to how many faults all schedules that there are were played. */
+  readonly complete: number;
+  /** The timeline of the last one: the only one, of a replay. */
+  readonly timeline: readonly string[];
+}
+
+/**
+ * Explores `job`, and resolves when nothing was found.
+ *
+ * @throws ExplorationFailedError with the rule that was broken, the shortest schedule and its timeline
+ * @throws InvalidOptionsError naming every option that can't be accepted
+ * @throws EngineUnavailableError when there is no local DynamoDB
+ */
+export const explore = (job: Job, options: ExploreOptions = {}): Promise<Exploration> => exploreThrough(job, options);
+
+/**
+ * The same with requests changed on their way to the engine: for tests that take one of the protocol's guards away.
+ * @internal
+ */
+export const exploreThrough = async (
+  job: Job,
+  options: ExploreOptions,
+  rewrite?: WorldOptions["rewrite"],
+): Promise<Exploration> => {
+  checkOptions(job, options);
+  const plan = planOf(job, options);
+  const { tables, seed, read, ignore } = options;
+  const given = { ...(tables && { tables }), ...(seed && { seed }), ...(read && { read }), ...(ignore && { ignore }) };
+  let found: Exploration | undefined;
+  await onScene(job, given, plan.ticks, async (scene) => {
+    const simulation = simulateSurroundings();
+    const { ping: _, ...rest } = job;
+    const stage: Stage = { ...plan, scene, job: { ...rest, metrics: "off" }, outside: simulation.outside, rewrite };
+    try {
+      found = await exploreOn(stage, options);
+    } finally {
+      simulation.restore();
+    }
+  });
+  return found as Exploration;
+};
+
+/** A history, and what it has broken. */
+interface Judged {
+  readonly schedule: Schedule;
+  readonly played: Played;
+  readonly broken: string | undefined;
+}
+
+const exploreOn = async (stage: Stage, options: ExploreOptions): Promise<Exploration> => {
+  const { budget = 300, faults: mostFaults = 3, randomSeed = 1, replay, check } = options;
+  const { name } = stage.job;
+  const undisturbed = await play(stage, []);
+  const broken = undisturbed.violation ?? unfinished(undisturbed);
+  if (broken !== undefined) throw failureOf(name, { schedule: [], played: undisturbed, broken }, 1);
+  const again = await play(stage, [], 1);
+  const ignored = new Set([...(options.ignore ?? []), ...partsBetween(undisturbed.state, again.state)]);
+
+  const judge = async (schedule: Schedule): Promise<Judged> => {
+    const played = await play(stage, schedule);
+    return { schedule, played, broken: await brokenBy(played, undisturbed, ignored, stage, check) };
+  };
+  const breaks = async (schedule: Schedule) => {
+    const judged = await judge(schedule);
+    return judged.broken === undefined ? undefined : judged;
+  };
+
+  if (replay !== undefined) {
+    const judged = await judge(readSchedule(replay));
+    if (judged.broken !== undefined) throw failureOf(name, judged, 1);
+    return { job: name, schedules: 1, byFaults: [], complete: 0, timeline: judged.played.timeline };
+  }
+
+  const random = seededRandom(randomSeed);
+  const byFaults: number[] = [];
+  let schedules = 0;
+  let complete = 0;
+  let last = undisturbed;
+  /** Those with one fault less. */
+  let roots: readonly Root[] = [];
+  for (let count = 0; count <= mostFaults && schedules < budget; count += 1) {
+    const all = count === 0 ? 1 : roots.reduce((sum, root) => sum + countLonger(root), 0);
+    // Where not all can be played, half of what is left is for those with more faults.
+    const share = count <= 1 || count === mostFaults ? budget - schedules : Math.ceil((budget - schedules) / 2);
+    if (all <= share && complete === count - 1) complete = count;
+    const level: Root[] = [];
+    for (const schedule of sample(count === 0 ? [[]] : eachLonger(roots), all, share, random)) {
+      schedules += 1;
+      const judged = await judge(schedule);
+      if (judged.broken !== undefined) throw failureOf(name, await shrink(judged, breaks), schedules);
+      level.push({ schedule, steps: judged.played.steps });
+      last = judged.played;
+    }
+    byFaults.push(level.length);
+    roots = level;
+  }
+  return { job: name, schedules, byFaults, complete, timeline: last.timeline };
+};
+
+function* eachLonger(roots: readonly Root[]): Generator<Schedule> {
+  for (const root of roots) yield* longerBy(root);
+}
+
+/** At most `most` of `all`, in their order. */
+function* sample<Of>(from: Iterable<Of>, all: number, most: number, random: () => number): Generator<Of> {
+  let [left, wanted] = [all, most];
+  for (const one of from) {
+    if (random() * left < wanted) {
+      wanted -= 1;
+      yield one;
+    }
+    left -= 1;
+  }
+}
+
+/** An undisturbed history in which something fails tells nothing about faults. */
+const unfinished = ({ records }: Played): string | undefined => {
+  const failed = records.find(({ outcome }) => outcome !== "succeeded" && outcome !== "capped");
+  if (failed === undefined) return undefined;
+  return `the job's runs succeed where nothing goes wrong: one of them ${failed.outcome}${failed.error ? `, ${failed.error.name}: ${failed.error.message}` : ""}`;
+};
+
+const brokenBy = async (
+  played: Played,
+  expected: Played,
+  ignored: ReadonlySet<string>,
+  { scene, job }: Stage,
+  check: ExploreOptions["check"],
+): Promise<string | undefined> => {
+  if (played.violation !== undefined) return played.violation;
+  const differences = differencesBetween(expected.state, played.state, ignored);
+  const different = differencesText(differences);
+  if (different !== undefined) {
+    const { ownWrites } = played;
+    const hint =
+      ownWrites.length === 0
+        ? ""
+        : `\n(the job writes past its commits, which no fence stands behind and no watermark goes with: ${[...new Set(ownWrites)].join("; ")})`;
+    return `the tables are as an undisturbed run leaves them: ${different}${hint}`;
+  }
+  if (job.work.shape !== "run") {
+    const [expectedItems, items] = [itemsOn(expected.records), itemsOn(played.records)];
+    if (items !== expectedItems) {
+      return `each item is done once: the records count ${items} items, and ${expectedItems} in an undisturbed run`;
+    }
+  }
+  try {
+    await check?.({ client: scene.ground.client, records: played.records });
+  } catch (error) {
+    return `the check holds: ${(error as Error)?.message ?? String(error)}`;
+  }
+  return undefined;
+};
+
+const itemsOn = (records: readonly RunRecord[]): number => records.reduce((sum, { items }) => sum + items, 0);
+
+const differencesText = ({ missing, extra, different }: Differences): string | undefined => {
+  const lines = [
+    ...missing.map((name) => `${name} is missing`),
+    ...extra.map((name) => `${name} shouldn't be there`),
+    ...different.map(
+      ({ name, path, expected, found }) =>
+        `${name}${path === "" ? "" : `, ${path}`} is ${JSON.stringify(found)}, and ${JSON.stringify(expected)} undisturbed`,
+    ),
+  ];
+  if (lines.length === 0) return undefined;
+  const more = lines.length - mostLines;
+  return lines.slice(0, mostLines).join("; ") + (more > 0 ? `; and ${more} more` : "");
+};
+const mostLines = 5;
+
+const failureOf = (job: string, { schedule, played, broken = "" }: Judged, schedules: number): ExplorationFailedError =>
+  new ExplorationFailedError(job, {
+    broken,
+    replay: scheduleText(schedule),
+    faults: schedule,
+    timeline: played.timeline,
+    schedules,
+  });
