@@ -87,7 +87,11 @@ const backfill = async (name: string, options: BackfillOptions): Promise<void> =
     return;
   }
   const why =
-    last === undefined || isWell(last.outcome) ? "it was stopped" : `run ${last.run} ended as ${last.outcome}`;
+    last === undefined || isWell(last.outcome)
+      ? "it was stopped"
+      : last.run === undefined
+        ? `no run could start (${last.outcome})`
+        : `run ${last.run} ended as ${last.outcome}`;
   const error = last?.error === undefined ? "" : ` (${last.error.name}: ${last.error.message})`;
   report(`${done} of ${plural(ticks.length, "tick")} are known to be done: ${why}${error}; the same command goes on`);
 };
@@ -149,7 +153,7 @@ const runsHere =
       { kind: "manual", backfill, reason },
       { store: deps.store, interrupt, log },
     );
-    return { run: run ?? "(none)", outcome, items, ...(error === undefined ? {} : { error }) };
+    return { ...(run === undefined ? {} : { run }), outcome, items, ...(error === undefined ? {} : { error }) };
   };
 
 const asJson = (job: string, plan: BackfillPlan, runs: readonly BackfillRun[], done: number) => ({

@@ -62,7 +62,8 @@ const unsettled: ReadonlySet<string> = new Set(["running", "failed", "paused", "
 
 /** How a run of a backfill ended. */
 export interface BackfillRun {
-  readonly run: string;
+  /** Absent for an attempt that never became a run: the job is paused, or another run holds the lease. */
+  readonly run?: string;
   readonly outcome: string;
   readonly items: number;
   readonly error?: { readonly name: string; readonly message: string };
