@@ -24,6 +24,8 @@ export interface ServiceSettings {
   readonly alarmTopic?: { readonly create: true } | { readonly arn: Value } | undefined;
   /** One of the numbers that CloudWatch Logs takes, such as 30. */
   readonly logRetentionDays: number;
+  /** Of functions whose job doesn't say, in MB, 128 to 10240. @default 512 */
+  readonly memoryMb?: number;
   /** Of the build: the functions' CRONFENCE_VERSION. */
   readonly version: string;
   /** What all functions' environments hold; a job's own variables go before these. */

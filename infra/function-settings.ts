@@ -22,7 +22,7 @@ export const functionSettings = (deployed: DeployedJob, service: DeployedService
   const ids = jobIds(job.name);
   return {
     ...(description === undefined ? {} : { Description: description }),
-    MemorySize: memoryMb,
+    MemorySize: memoryMb ?? service.settings.memoryMb ?? 512,
     Timeout: functionSeconds(job.timeoutMs),
     Role: attribute(ids.role, "Arn"),
     Environment: { Variables: variablesOf(deployed, service) },

@@ -80,13 +80,19 @@ export default class CronfencePlugin {
     for (const deployed of service.jobs) {
       const resource = template.Resources[deployed.functionLogicalId];
       if (resource === undefined) continue;
+      const { DependsOn, Environment, ...settings } = functionSettings(deployed, service);
+      const { Environment: compiled } = resource.Properties as { Environment?: { Variables?: object } };
       // The CLI names the role here, which CloudFormation knows from the function's own reference to it.
       const others = [resource.DependsOn ?? []].flat().filter((id) => id !== jobIds(deployed.job.name).role);
-      const { DependsOn, RecursiveLoop } = functionSettings(deployed, service);
       template.Resources[deployed.functionLogicalId] = {
         ...resource,
         DependsOn: [...others, ...DependsOn],
-        Properties: { ...resource.Properties, ...(RecursiveLoop === undefined ? {} : { RecursiveLoop }) },
+        // Some of it the CLI has no words for.
+        Properties: {
+          ...resource.Properties,
+          ...settings,
+          Environment: { Variables: { ...compiled?.Variables, ...Environment.Variables } },
+        },
       };
     }
   }

@@ -20,7 +20,7 @@ export interface TableAccess {
 }
 
 export interface DeploymentOptions {
-  /** The function's memory in MB, 128 to 10240. @default 512 */
+  /** The function's memory in MB, 128 to 10240. @default the deployment's, which is 512 where it says nothing */
   readonly memory?: number;
   /**
    * How often a delivery, and a function that failed, is tried again: 0, 1 or 2. Reaches both the schedule's retry policy,
@@ -43,7 +43,8 @@ export interface DeploymentOptions {
 
 /** A job's deployment, with the defaults filled in. */
 export interface Deployment {
-  readonly memoryMb: number;
+  /** Where the definition says nothing, what deploys it does. */
+  readonly memoryMb?: number;
   readonly retries: 0 | 1 | 2;
   readonly access: readonly TableAccess[];
   readonly environment: Readonly<Record<string, string>>;
@@ -52,7 +53,7 @@ export interface Deployment {
 }
 
 export const deploymentOf = (options: DeploymentOptions): Deployment => ({
-  memoryMb: options.memory ?? 512,
+  ...(options.memory === undefined ? {} : { memoryMb: options.memory }),
   retries: options.retries ?? 2,
   access: options.access ?? [],
   environment: options.environment ?? {},

@@ -19,7 +19,7 @@ const problemsOf = (options: object, make: (options: object) => unknown = define
 
 describe("A job's deployment", () => {
   it("has a default for what isn't given", () => {
-    expect(define({}).deployment).toEqual({ memoryMb: 512, retries: 2, access: [], environment: {}, alarms: true });
+    expect(define({}).deployment).toEqual({ retries: 2, access: [], environment: {}, alarms: true });
   });
 
   it("has what is given", () => {

@@ -23,6 +23,7 @@ export interface Configuration {
     readonly name: string;
     readonly runtime?: string;
     readonly region?: string;
+    readonly memorySize?: number;
     readonly environment?: Readonly<Record<string, unknown>>;
     readonly vpc?: unknown;
     readonly tracing?: { readonly lambda?: unknown };
@@ -35,7 +36,7 @@ export interface Configuration {
 
 type Functions = Readonly<Record<string, { readonly name?: string } | null>>;
 
-export interface Service {
+interface Service {
   readonly provider: {
     readonly compiledCloudFormationTemplate?: { Resources: Record<string, Resource> };
     /** What `deploy function` found deployed. */

@@ -23,6 +23,8 @@ export interface PluginOptions {
   readonly dashboard: boolean;
   /** @default 30 */
   readonly logRetentionInDays: number;
+  /** Of functions whose job doesn't say, in MB. @default the provider's memorySize, or else 512 */
+  readonly memory: number | undefined;
   /** Variables of all jobs' functions; those of a job's own definition go before them. */
   readonly environment: Readonly<Record<string, string>>;
   /** By a job's name, what its role may do besides. */
@@ -82,6 +84,7 @@ const shape = {
   watchdog: z.optional(z.union([z.literal(false), z.strictObject(watchdogShape)])),
   dashboard: z.optional(z.boolean()),
   logRetentionInDays: z.optional(z.custom<number>((each) => retentionDays.includes(each as number))),
+  memory: z.optional(z.int().check(z.gte(128), z.lte(10_240))),
   environment: z.optional(z.record(z.string(), z.string())),
   statements: z.optional(z.record(z.string(), z.array(z.custom<Statement>(isStatement)))),
   version: z.optional(z.string().check(z.regex(/^[\x21-\x7e]{1,100}$/))),
@@ -101,6 +104,7 @@ const allowed: Readonly<Record<keyof typeof shape, string>> = {
   watchdog: "false, or { every: a duration of whole minutes that divides an hour, at most 30m; heal: true or false }",
   dashboard: "true or false",
   logRetentionInDays: `one of ${retentionDays.join(", ")}`,
+  memory: "a whole number of megabytes from 128 to 10240",
   environment: "an object with a text for each variable",
   statements: "by a job's name, a list of IAM statements, each with Effect, Action and Resource",
   version: "1 to 100 printable characters without spaces",
@@ -118,6 +122,7 @@ const filledIn = (given: Given): PluginOptions => ({
     given.watchdog === false ? undefined : { every: given.watchdog?.every ?? "5m", heal: given.watchdog?.heal ?? true },
   dashboard: given.dashboard ?? true,
   logRetentionInDays: given.logRetentionInDays ?? 30,
+  memory: given.memory,
   environment: given.environment ?? {},
   statements: given.statements ?? {},
   version: given.version,

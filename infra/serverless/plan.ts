@@ -57,6 +57,7 @@ export const planOf = async (
     ...found.map(({ job, file }) => ({ job, module: { file: resolve(file) } })),
     ...(made === undefined ? [] : [madeWatchdog(found, made, serverless.serviceDir)]),
   ];
+  const memoryMb = options.memory ?? configuration.provider.memorySize;
   const service: DeployedService = {
     jobs: jobs.map(({ job }): DeployedJob => {
       const statements = statementsOf(job, options, configuration);
@@ -71,6 +72,7 @@ export const planOf = async (
       ...name,
       controlTable: controlTableOf(options, fullName(name)),
       alarmTopic: options.alarmTopic,
+      ...(memoryMb === undefined ? {} : { memoryMb }),
       logRetentionDays: options.logRetentionInDays,
       version: options.version ?? (await buildVersion(serverless.serviceDir)),
       environment: { ...textsOf(plainIn(configuration.provider.environment)), ...options.environment },

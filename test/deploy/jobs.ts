@@ -16,3 +16,22 @@ export const job = defineJob({
 
 export const handler = lambdaHandler(job);
 `;
+
+/** A job that goes on with its backlog in as many runs as it takes. */
+export const sourceJob = (name: string): string => `
+import { cron, defineJob } from "cronfence";
+import { lambdaHandler } from "cronfence/lambda";
+import { fromAsyncIterable } from "cronfence/sources";
+
+export const job = defineJob({
+  name: "${name}",
+  schedule: cron("13 4 * * *"),
+  timeout: "1m",
+  onBacklog: "continue",
+  maxChain: 40,
+  source: fromAsyncIterable({ name: "nothing", items: async function* () {}, cursor: (item) => item }),
+  process: () => [],
+});
+
+export const handler = lambdaHandler(job);
+`;

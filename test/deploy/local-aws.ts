@@ -13,7 +13,7 @@ import { freePort, untilAnswering } from "../../src/local/loopback.ts";
 import { end, letGo, spawnSupervised } from "../../src/local/supervisor.ts";
 
 /** What an SDK client needs to talk to it. */
-export interface LocalAwsConfig {
+interface LocalAwsConfig {
   readonly endpoint: string;
   readonly region: string;
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };

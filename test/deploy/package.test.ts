@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { toEventBridge } from "../../src/schedule/convert/index.ts";
 import { cfnLint, noCfnLint } from "../infra/cfn-template.ts";
 import { type FixtureService, fixtureService, plainService, type Template } from "./fixture-service.ts";
-import { cronJob } from "./jobs.ts";
+import { cronJob, sourceJob } from "./jobs.ts";
 import { filesIn } from "./zip.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -37,6 +37,7 @@ const jobs = {
     'metrics: "cloudwatch", environment: { LEVEL: "two" },',
     'rate("1 hour")',
   ),
+  "handlers/chained.ts": sourceJob("chained"),
   "handlers/not-a-job.ts": "export const shared = 1;",
 };
 const serverlessYml = `${plainService
@@ -44,7 +45,10 @@ const serverlessYml = `${plainService
     'jobs: "handlers/*.ts"',
     'jobs: "handlers/*.ts", statements: { nightly: [{ Effect: Allow, Action: "s3:DeleteObject", Resource: "arn:aws:s3:::files/*" }] }',
   )
-  .replace("region: eu-central-1", "region: eu-central-1, environment: { LEVEL: one, BUCKET: { Ref: Files } }")}
+  .replace(
+    "region: eu-central-1",
+    "region: eu-central-1, memorySize: 384, environment: { LEVEL: one, BUCKET: { Ref: Files } }",
+  )}
 resources:
   Resources:
     Files: { Type: "AWS::S3::Bucket" }
@@ -71,12 +75,12 @@ describe("a service, packaged", () => {
 
   it("has a function for each job, and a watchdog where no handler is one, each on a role of its own", () => {
     const functions = ofType(template, "AWS::Lambda::Function");
-    expect(Object.keys(functions)).toHaveLength(3);
+    expect(Object.keys(functions)).toHaveLength(4);
     const roles = Object.values(functions).map(({ Properties }: Template) => Properties.Role["Fn::GetAtt"][0]);
-    expect(new Set(roles).size).toBe(3);
+    expect(new Set(roles).size).toBe(4);
     for (const role of roles) expect(template.Resources[role].Type).toBe("AWS::IAM::Role");
     // Each function's and each schedule's, and none that the CLI would make for all functions together.
-    expect(Object.keys(ofType(template, "AWS::IAM::Role"))).toHaveLength(6);
+    expect(Object.keys(ofType(template, "AWS::IAM::Role"))).toHaveLength(8);
     expect(functions.NightlyLambdaFunction.Properties).toMatchObject({
       FunctionName: "shop-jobs-dev-nightly",
       Description: "Rows of the night",
@@ -85,6 +89,12 @@ describe("a service, packaged", () => {
       Runtime: "nodejs22.x",
       Handler: "index.handler",
     });
+  });
+
+  it("gives a function the provider's memory where its job doesn't say, and what only the builders know", () => {
+    expect(template.Resources.MeasuredLambdaFunction.Properties).toMatchObject({ MemorySize: 384 });
+    expect(template.Resources.MeasuredLambdaFunction.Properties).not.toHaveProperty("RecursiveLoop");
+    expect(template.Resources.ChainedLambdaFunction.Properties).toMatchObject({ RecursiveLoop: "Allow" });
   });
 
   it("gives functions the provider's variables, the job's before them, and cronfence's own", () => {
@@ -104,7 +114,7 @@ describe("a service, packaged", () => {
 
   it("makes each function's log group before it, with its retention, and no other", () => {
     const groups = ofType(template, "AWS::Logs::LogGroup");
-    expect(Object.keys(groups)).toHaveLength(3);
+    expect(Object.keys(groups)).toHaveLength(4);
     for (const { Properties } of Object.values(groups)) expect(Properties.RetentionInDays).toBe(30);
     for (const { DependsOn, Properties } of Object.values(ofType(template, "AWS::Lambda::Function"))) {
       const [group] = DependsOn.filter((id: string) => id in groups);
@@ -138,7 +148,11 @@ describe("a service, packaged", () => {
 
   it("gives the watchdog every job's definition", () => {
     const handlers = modulesIn(zips[2] as Buffer).filter((module) => module.includes("/handlers/"));
-    expect(handlers.map((module) => module.replace(/.*\//, "")).sort()).toEqual(["measured.ts", "nightly.ts"]);
+    expect(handlers.map((module) => module.replace(/.*\//, "")).sort()).toEqual([
+      "chained.ts",
+      "measured.ts",
+      "nightly.ts",
+    ]);
   });
 
   it("is the same the second time: the template, but for the hour in a folder's name, and every zip", async () => {

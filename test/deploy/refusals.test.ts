@@ -74,6 +74,7 @@ describe("options under custom.cronfence", () => {
         watchdog: { every: "5m", heal: true },
         dashboard: true,
         logRetentionInDays: 30,
+        memory: undefined,
         environment: {},
         statements: {},
         version: undefined,
@@ -109,6 +110,7 @@ describe("options under custom.cronfence", () => {
     ],
     [{ jobs: "a.ts", watchdog: { every: "7m" } }, /custom\.cronfence\.watchdog(\.every)? is .*7m.*must be false, or/],
     [{ jobs: "a.ts", alarmTopic: "pager" }, /custom\.cronfence\.alarmTopic is "pager", and must be "create", "off"/],
+    [{ jobs: "a.ts", memory: 64 }, /custom\.cronfence\.memory is 64, and must be a whole number of megabytes/],
     [
       { jobs: "a.ts", logRetentionInDays: 31 },
       /custom\.cronfence\.logRetentionInDays is 31, and must be one of 1, 3, 5/,
