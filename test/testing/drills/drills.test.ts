@@ -1,4 +1,5 @@
 /** Which drills a job gets, what they are told, and that they leave everything as it was. */
+import { readFileSync } from "node:fs";
 import { DynamoDBClient, ListTablesCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { cron, defineJob, type Job, type JobOptions, rate, type Write } from "cronfence";
 import { fromAsyncIterable } from "cronfence/sources";
@@ -141,6 +142,19 @@ describe("What drills are told", () => {
     await run(ticking(), { now: "2029-01-01T00:01:00Z", ticks: 2 });
     expect([...new Set(seeded)]).toEqual(["2031-05-01T10:10:00Z", "2029-01-01T00:10:00Z"].map(Date.parse));
   });
+});
+
+it("docs/testing.md has every drill and every option", () => {
+  const text = readFileSync(new URL("../../../docs/testing.md", import.meta.url), "utf8");
+  const zoned = ticking({ schedule: cron("30 2 * * *", { zone: "America/New_York" }), destructive: { max: 9 } });
+  // The second of a pair is named by its end.
+  const names = namesOf(zoned).map((name) => name.replace(/.*, applied$/, "…, applied"));
+  expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+  const options: Required<{ [Option in keyof DrillOptions]: true }> = {
+    ...{ tables: true, seed: true, read: true, effects: true, now: true, ticks: true, ignore: true, unfenced: true },
+    ...{ repeatable: true, writesNothing: true, only: true, skip: true, points: true },
+  };
+  expect(Object.keys(options).filter((option) => !new RegExp(`\`${option}[\`(]`).test(text))).toEqual([]);
 });
 
 describe("Drills", () => {

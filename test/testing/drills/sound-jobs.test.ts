@@ -1,7 +1,7 @@
 /** Jobs that do nothing wrong stand all their drills, whatever their options: a drill that cries wolf is switched off. */
 import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { cron, defineJob, type Job, type JobOptions, rate, type Write } from "cronfence";
-import { dueItems, fromAsyncIterable } from "cronfence/sources";
+import { dueItems, fromAsyncIterable, queryAfter } from "cronfence/sources";
 import { type DrillOptions, drills } from "cronfence/testing";
 import { describe, expect, it } from "vitest";
 
@@ -25,6 +25,8 @@ const numbers = (count: number) =>
 
 const ticking = (more: Partial<JobOptions> & { catchUp?: "all" | "latest" | "none"; maxTicks?: number }): Job =>
   defineJob({ ...base, ...more, tick: (tick) => [add(tick.id)] });
+
+const clockChanges = ["spring clock change", "autumn clock change"] as const;
 
 /** A client of the job's own. */
 const client = new DynamoDBClient({});
@@ -81,6 +83,48 @@ const jobs: Record<string, { readonly job: Job } & DrillOptions> = {
     }),
     tables: [{ name: "results", key: { hash: "id" }, indexes: { byDue: { hash: "queue", range: "due" } } }],
     seed: () => ({ results: ["a", "b", "c"].map((id) => ({ id, queue: "a", due: id })) }),
+  },
+  "a source of what is due by now, to the millisecond": {
+    job: defineJob({
+      ...base,
+      timeout: "9m",
+      source: queryAfter<{ id: string }>({
+        table: "results",
+        index: "byDue",
+        partition: { queue: "a" },
+        sort: "due",
+      }),
+      process: ({ id }) => [add(id)],
+    }),
+    tables: [{ name: "results", key: { hash: "id" }, indexes: { byDue: { hash: "queue", range: "due" } } }],
+    seed: (now) => ({
+      results: [-2, -1, 600_000, 600_001, 600_002].map((ms) => ({
+        id: `item ${ms}`,
+        queue: "a",
+        due: new Date(now + ms).toISOString(),
+      })),
+    }),
+    only: ["timeout", "paused holder"],
+  },
+  "a tick in the hour that the clocks skip or repeat": {
+    job: ticking({ schedule: cron("30 2 * * *", { zone: "Europe/Berlin" }) }),
+    only: clockChanges,
+  },
+  "a tick that isn't made up for when the clocks skip it": {
+    job: ticking({ schedule: cron("30 2 * * *", { zone: "Europe/Berlin" }), catchUp: "none" }),
+    only: clockChanges,
+  },
+  "a source in the hour that the clocks skip or repeat": {
+    job: defineJob({
+      ...base,
+      schedule: cron("*/30 1-3 * * *", { zone: "America/New_York" }),
+      source: numbers(4),
+      limit: { items: 1 },
+      process: (number, run) => [
+        { Put: { TableName: "results", Item: { id: String(number), tick: run.tick?.id ?? null } } },
+      ],
+    }),
+    only: clockChanges,
   },
   "a run with everything in its finish": {
     job: defineJob<number>({
