@@ -6,7 +6,12 @@ import {
   UpdateStackCommand,
 } from "@aws-sdk/client-cloudformation";
 import { CloudWatchClient, DescribeAlarmsCommand } from "@aws-sdk/client-cloudwatch";
-import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import {
+  DescribeTableCommand,
+  DescribeTimeToLiveCommand,
+  DynamoDBClient,
+  TransactWriteItemsCommand,
+} from "@aws-sdk/client-dynamodb";
 import { CreateRoleCommand, IAMClient } from "@aws-sdk/client-iam";
 import {
   CreateFunctionCommand,
@@ -17,6 +22,7 @@ import {
 } from "@aws-sdk/client-lambda";
 import { GetScheduleCommand, ListSchedulesCommand, SchedulerClient } from "@aws-sdk/client-scheduler";
 import { CreateQueueCommand, ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
+import { createTable, dumpTable } from "cronfence/testing";
 import { expect, it } from "vitest";
 import { useLocalAws } from "./local-aws.ts";
 import { zipOf } from "./zip.ts";
@@ -175,4 +181,23 @@ it("an asynchronous invocation that fails is repeated as the settings say, and t
     requestPayload: { n: 1 },
     responsePayload: { errorMessage: "still no" },
   });
+});
+
+it("writes beside transactions that fail are kept", async () => {
+  const dynamo = aws.client(DynamoDBClient);
+  await createTable(dynamo, { name: "busy", key: { hash: "id" } });
+  const refused = {
+    ConditionCheck: { TableName: "busy", Key: { id: { S: "none" } }, ConditionExpression: "attribute_exists(id)" },
+  };
+  const writes = Array.from({ length: 40 }, (_, index) => {
+    const Put = { TableName: "busy", Item: { id: { S: `${index}` } } };
+    const TransactItems = index % 2 === 0 ? [{ Put }] : [{ Put }, refused];
+    return dynamo.send(new TransactWriteItemsCommand({ TransactItems })).then(
+      () => 1,
+      () => 0,
+    );
+  });
+  const applied = (await Promise.all(writes)).reduce((sum: number, one) => sum + one, 0);
+  expect(applied).toBe(20);
+  expect(await dumpTable(dynamo, "busy")).toHaveLength(20);
 });
