@@ -46,8 +46,18 @@ export class WorkerError extends Error {
   }
 }
 
-/** Longer than any step of a drill takes, on a slow machine. */
-const waitMs = 20_000;
+export const workerModule = fileURLToPath(new URL("worker.ts", import.meta.url));
+
+/** Where a worker's requests go, and how it is held. */
+export interface WorkerOptions {
+  readonly endpoint: string;
+  readonly table: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** A bundle of worker.ts, which starts sooner. @default worker.ts itself */
+  readonly bundle?: string;
+  /** How long a command may take. @default longer than any step of a drill takes, on a slow machine */
+  readonly patienceMs?: number;
+}
 
 /**
  * Starts a worker on the local engine at `endpoint`, and resolves when it is ready for commands. It ends with this
@@ -55,10 +65,10 @@ const waitMs = 20_000;
  */
 export const startWorker = async (
   name: string,
-  { endpoint, table, env = {} }: { endpoint: string; table: string; env?: Readonly<Record<string, string>> },
+  { endpoint, table, env = {}, bundle, patienceMs = 20_000 }: WorkerOptions,
 ): Promise<WorkerProcess> => {
-  const script = fileURLToPath(new URL("worker.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), script], {
+  const program = bundle === undefined ? ["--import", import.meta.resolve("tsx"), workerModule] : [bundle];
+  const child = spawn(process.execPath, program, {
     env: {
       ...process.env,
       AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
@@ -79,7 +89,7 @@ export const startWorker = async (
   const dismiss = superviseExisting(pid);
   child.once("exit", dismiss);
   child.stdin.on("error", () => {}); // it may be gone already
-  const events = eventsOf(name, child);
+  const events = eventsOf(name, child, patienceMs);
   const send = (command: Command) => child.stdin.write(`${JSON.stringify(command)}\n`);
   const worker: WorkerProcess = {
     name,
@@ -126,7 +136,7 @@ const isStopped = (pid: number): boolean =>
     : execFileSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" }).startsWith("T");
 
 /** The events of a worker, each handed to the first who waits for one like it. */
-const eventsOf = (name: string, child: ChildProcess) => {
+const eventsOf = (name: string, child: ChildProcess, waitMs: number) => {
   const seen: WorkerEvent[] = [];
   const waiting: { wanted: (event: WorkerEvent) => boolean; take: (event: WorkerEvent) => void; fail: () => void }[] =
     [];

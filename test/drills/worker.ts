@@ -12,16 +12,21 @@ import { type Clock, type DynamoStore, dynamoStore, type Job, type RunDeps, type
 import { lambdaHandler } from "cronfence/lambda";
 import { pino } from "pino";
 import { job as mainJob } from "../../handlers/expire-carts.ts";
+import { drilledJobs } from "./long/jobs.ts";
 
 /** A call that can be held back: of the store, or the work on an item. */
 export type Held = "acquire" | "commit" | "finish" | "item";
 
 export interface FireCommand {
   readonly do: "fire";
+  /** One of a long drill's jobs, by its name. @default the main job, as it is */
+  readonly job?: string;
   /** The tick to deliver, in milliseconds since the epoch. */
   readonly tick: number;
   /** Where this run's clock starts. */
   readonly at: number;
+  /** How many milliseconds pass on that clock in one real millisecond. @default 1 */
+  readonly speed?: number;
   /** @default the job's own */
   readonly ttlMs?: number;
   /** @default the job's own */
@@ -51,9 +56,9 @@ const client = new DynamoDBClient({ maxAttempts: 1 });
 const log = pino({ base: null }, pino.destination({ fd: 2, sync: true }));
 let release = () => {};
 
-const fire = async ({ tick, at, requestTimeoutMs = 1_000, asLambda = false, ...command }: FireCommand) => {
+const fire = async ({ tick, at, speed = 1, requestTimeoutMs = 1_000, asLambda = false, ...command }: FireCommand) => {
   const { job, store } = holdingBack(jobFor(command), dynamoStore({ client, table, requestTimeoutMs }), command.hold);
-  const deps: RunDeps = { store, clock: clockFrom(at), log };
+  const deps: RunDeps = { store, clock: clockFrom(at, speed), log };
   try {
     const report = asLambda
       ? await lambdaHandler(job, deps)({ job: job.name, scheduledTime: new Date(tick).toISOString() })
@@ -65,22 +70,22 @@ const fire = async ({ tick, at, requestTimeoutMs = 1_000, asLambda = false, ...c
   }
 };
 
-const jobFor = ({ ttlMs = mainJob.ttlMs, skewMs = mainJob.skewMs }: Pick<FireCommand, "ttlMs" | "skewMs">): Job => ({
-  ...mainJob,
-  ttlMs,
-  skewMs,
-});
+const jobFor = ({ job: name, ttlMs, skewMs }: Pick<FireCommand, "job" | "ttlMs" | "skewMs">): Job => {
+  const job = name === undefined ? mainJob : drilledJobs.find((one) => one.name === name);
+  if (job === undefined) throw new Error(`there is no job "${name}" here`);
+  return { ...job, ttlMs: ttlMs ?? job.ttlMs, skewMs: skewMs ?? job.skewMs };
+};
 
-/** Real time, counted from `at`; the first look at it sees exactly `at`. */
-const clockFrom = (at: number): Clock => {
+/** Counted from `at`; the first look at it sees exactly `at`. */
+const clockFrom = (at: number, speed: number): Clock => {
   let startedAt: number | undefined;
   return {
     now: () => {
       startedAt ??= performance.now();
-      return Math.floor(at + performance.now() - startedAt);
+      return Math.floor(at + (performance.now() - startedAt) * speed);
     },
     after: (delayMs, wake) => {
-      const timer = setTimeout(wake, delayMs);
+      const timer = setTimeout(wake, delayMs / speed);
       return () => clearTimeout(timer);
     },
   };
