@@ -12,15 +12,15 @@
  *
  * | condition | without it |
  * | --- | --- |
- * | those of every act that needs the job idle | see acts.ts |
+ * | those of every act that needs the job idle | see act-transaction.ts |
  * | the new name has granted nothing: its fence is the one seen | a job of that name would lose what it has done |
  * | its pause is the one seen | a pause made meanwhile would be lost |
- * | for each item brought over: the new name is still on its way, the old item is there | a late repetition would bring back what a run has done since |
+ * | for each item brought over: it is still under the old name | a late repetition would bring back what a run has done since |
  */
 import { randomUUID } from "node:crypto";
 import { QueryCommand, TransactWriteItemsCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { ActRefusedError } from "../errors.ts";
-import { onIdle, perform, putAct } from "./acts.ts";
+import { onIdle, perform, putAct } from "./act-transaction.ts";
 import { type Connection, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Budget, ControlState, EndingAct, RunEntry } from "./control-store.ts";
 import { carriedPrefixes, controlKey, type Item, namesIn, partition, valuesOf } from "./items.ts";
@@ -131,7 +131,6 @@ const targetCondition = (target: ControlState | undefined): { text: string; valu
 const bringOver = async (connection: Connection, job: string, to: string, budget: Budget): Promise<void> => {
   const patienceMs = budget.until - budget.clock.now();
   const each = () => ({ ...budget, until: budget.clock.now() + patienceMs });
-  const still = "#moving.#from = :job";
   const there = "attribute_exists(#pk)";
   for (const prefix of carriedPrefixes) {
     for (;;) {
@@ -139,41 +138,30 @@ const bringOver = async (connection: Connection, job: string, to: string, budget
       if (items.length === 0) break;
       const request = new TransactWriteItemsCommand({
         ClientRequestToken: randomUUID(),
-        TransactItems: [
+        TransactItems: items.flatMap((item) => [
+          { Put: { TableName: connection.table, Item: { ...item, pk: { S: partition(to) } } } },
           {
-            ConditionCheck: {
+            Delete: {
               TableName: connection.table,
-              Key: controlKey(to),
-              ConditionExpression: still,
-              ExpressionAttributeNames: namesIn(still),
-              ExpressionAttributeValues: valuesOf({ ":job": job }),
+              Key: { pk: item.pk, sk: item.sk } as Item,
+              ConditionExpression: there,
+              ExpressionAttributeNames: namesIn(there),
             },
           },
-          ...items.flatMap((item) => [
-            { Put: { TableName: connection.table, Item: { ...item, pk: { S: partition(to) } } } },
-            {
-              Delete: {
-                TableName: connection.table,
-                Key: { pk: item.pk, sk: item.sk } as Item,
-                ConditionExpression: there,
-                ExpressionAttributeNames: namesIn(there),
-              },
-            },
-          ]),
-        ],
+        ]),
       });
       const settled = await sendUntilKnown(connection, request, each());
       // Refused: an earlier try was applied, or somebody else goes on with this move. What is left is read again.
-      const lost = settled.kind === "cancelled" && settled.reasons[0]?.code !== "ConditionalCheckFailed";
-      if (settled.kind === "done" || lost) continue;
-      if (settled.kind === "cancelled") return;
+      const gone =
+        settled.kind === "cancelled" && settled.reasons.some(({ code }) => code === "ConditionalCheckFailed");
+      if (settled.kind === "done" || gone) continue;
       throw unanswered(connection, job, "move", settled as { doubt: boolean; error: unknown });
     }
   }
 };
 
 /** As many as go into one transaction, two actions each: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html */
-const mostAtOnce = 49;
+const mostAtOnce = 50;
 
 const firstItems = async (connection: Connection, job: string, prefix: string, budget: Budget): Promise<Item[]> => {
   const condition = "#pk = :pk AND begins_with(#sk, :prefix)";

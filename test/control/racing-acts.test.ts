@@ -150,21 +150,26 @@ describe("while a run starts,", () => {
     expect(await scene.read()).not.toHaveProperty("moving");
   });
 
-  it("a move is refused where the new name becomes known meanwhile, or is paused", async () => {
-    for (const happens of [
-      (other: Scene) => other.store.create(other.job, 0, other.budget()),
-      (other: Scene) => other.pause(),
-    ]) {
-      const { scene } = await idle();
-      const other = openScene(dynamo.store);
-      meanwhile(() => happens(other));
-      await expect(faulty(scene).move(other.job)).rejects.toEqual(refused("look again"));
-      expect(await scene.read()).not.toHaveProperty("moving");
-    }
+  it.each<[string, boolean, (other: Scene) => Promise<unknown>]>([
+    ["becomes known", false, (other) => other.store.create(other.job, 0, other.budget())],
+    ["is paused", true, (other) => other.pause()],
+    ["is resumed", true, (other) => other.resume()],
+  ])("a move is refused where the new name %s meanwhile", async (what, known, happens) => {
+    const { scene } = await idle();
+    const other = openScene(dynamo.store);
+    if (known) await other.store.create(other.job, other.clock.now(), other.budget());
+    if (what === "is resumed") await other.pause();
+    meanwhile(() => happens(other));
+    await expect(faulty(scene).move(other.job)).rejects.toEqual(refused("look again"));
+    expect(await scene.read()).not.toHaveProperty("moving");
+    expect((await other.read()).paused === undefined).toBe(what !== "is paused");
   });
 });
 
 describe("a move that breaks off", () => {
+  /** The request that puts an item under the new name, and takes it from the old one. */
+  const isBringing = ({ body }: { body: { TransactItems?: { Delete?: unknown }[] } }) =>
+    body.TransactItems?.[1]?.Delete !== undefined;
   /** Its first step is done; the request after it gets no answer within the operator's patience. */
   const brokenOff = async () => {
     const { scene, tick, granted } = await running();
@@ -173,10 +178,7 @@ describe("a move that breaks off", () => {
     await scene.store.commit(granted.lease, { seq: 0, leaseUntil: 1e15, items: 0, writes }, scene.budget());
     await scene.finish(granted, "failed", { seq: 1 });
     const to = freshName();
-    dynamo.fixture.proxy.when(
-      ({ body }) => body.TransactItems?.length === 3 && body.TransactItems[0].ConditionCheck,
-      ["throttle"],
-    );
+    dynamo.fixture.proxy.when(isBringing, ["throttle"]);
     await expect(scene.through(dynamo.faulty, 1_000).move(to)).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
     dynamo.fixture.proxy.reset();
     return { scene, tick, to, under: { ...scene.request({ tick }), job: to } };
@@ -202,8 +204,6 @@ describe("a move that breaks off", () => {
     const { scene, to } = await brokenOff();
     let release = () => {};
     const delay = new Promise<void>((resolve) => (release = resolve));
-    const isBringing = ({ body }: { body: { TransactItems?: { ConditionCheck?: unknown }[] } }) =>
-      body.TransactItems?.[0]?.ConditionCheck !== undefined;
     const late = dynamo.fixture.proxy.next(isBringing, [{ delay }, "strip-token"]);
     await scene.through(dynamo.hasty).move(to);
     await scene.store.dropParked(to, "c", operator, scene.clock.now(), scene.budget());
