@@ -1,7 +1,6 @@
 /** `cronfence approve`: lets one run of a guarded job do the plan that its guard stopped. */
 import type { Command } from "commander";
 import { systemClock } from "../clock.ts";
-import { approvePlan } from "../operate/acts.ts";
 import { addActOptions, type JobActOptions, prepareAct } from "./act-options.ts";
 import { duration, wholeNumber } from "./arguments.ts";
 import { print, printJson } from "./exit.ts";
@@ -36,6 +35,7 @@ const approve = async (job: string, options: ApproveOptions): Promise<void> => {
       : `one run of ${job} may do the plan of ${tripped.count} items that its guard stopped at ${iso(tripped.at)}`,
   );
   const { by, why, fence } = act;
+  const { approvePlan } = await import("../operate/acts.ts");
   const { hash, max, until } = await approvePlan(
     job,
     { by, why, ...(fence === undefined ? {} : { fence }), max: options.max, until: systemClock.now() + options.for },

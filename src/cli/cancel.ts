@@ -1,7 +1,6 @@
 /** `cronfence cancel`: fences out the run that holds a job's lease. */
 import type { Command } from "commander";
 import { systemClock } from "../clock.ts";
-import { cancelRun } from "../operate/acts.ts";
 import { addActOptions, type JobActOptions, prepareAct, runSince } from "./act-options.ts";
 import { print, printJson } from "./exit.ts";
 
@@ -23,6 +22,7 @@ const cancel = async (job: string, options: JobActOptions): Promise<void> => {
       : `${runSince(run, systemClock.now())}, is fenced out; what it committed stays, and its ticks stay owed`,
   );
   const { by, why, fence } = act;
+  const { cancelRun } = await import("../operate/acts.ts");
   const { cancelled } = await cancelRun(job, { by, why, ...(fence === undefined ? {} : { fence }) }, deps);
   if (options.json) return printJson({ job, cancelled: cancelled?.id ?? null, ...told });
   print(

@@ -1,6 +1,5 @@
 /** `cronfence move`: a renamed job keeps its watermark, its fence and what it owes. */
 import type { Command } from "commander";
-import { moveJob } from "../operate/acts.ts";
 import {
   addActOptions,
   alsoCancelled,
@@ -35,6 +34,7 @@ const move = async (from: string, to: string, options: JobActOptions): Promise<v
     options,
     () => `${from} is called ${to} from now on, and no run starts under its old name`,
   );
+  const { moveJob } = await import("../operate/acts.ts");
   const ended = await moveJob(from, to, act, deps);
   if (options.json) return printJson({ from, to, ...told, ...cancelledJson(ended) });
   print(`${from} is called ${to} now${alsoCancelled(ended)}; deploy its definition under that name`);

@@ -1,7 +1,6 @@
 /** `cronfence pause`: no new run of a job starts, until it is resumed or the time is up. */
 import { type Command, InvalidArgumentError } from "commander";
 import { systemClock } from "../clock.ts";
-import { pauseJob } from "../operate/acts.ts";
 import {
   addActOptions,
   alsoCancelled,
@@ -56,6 +55,7 @@ const pause = async (job: string, options: PauseOptions): Promise<void> => {
   const goes = owner === undefined || run === undefined || options.cancel ? "" : `; run ${run.id} goes on to its end`;
   await confirmed(`no new run of ${job} starts ${end}${goes}${underRun(state ?? {}, options)}`, options);
   const act = endingAct(told, state, options);
+  const { pauseJob } = await import("../operate/acts.ts");
   const ended = await pauseJob(job, { ...act, ...(options.until === undefined ? {} : { until: options.until }) }, deps);
   if (options.json) {
     return printJson({

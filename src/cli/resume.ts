@@ -1,6 +1,5 @@
 /** `cronfence resume`: ends a pause. */
 import type { Command } from "commander";
-import { resumeJob } from "../operate/acts.ts";
 import { addActOptions, type JobActOptions, prepareAct } from "./act-options.ts";
 import { print, printJson } from "./exit.ts";
 
@@ -22,6 +21,7 @@ const resume = async (job: string, options: JobActOptions): Promise<void> => {
       : `runs of ${job} may start again (paused by ${paused.by}: ${paused.why})`,
   );
   const { by, why, fence } = act;
+  const { resumeJob } = await import("../operate/acts.ts");
   await resumeJob(job, { by, why, ...(fence === undefined ? {} : { fence }) }, deps);
   if (options.json) return printJson({ job, wasPaused: state.paused !== undefined, ...told });
   print(`runs of ${job} may start again; to start one now: npx cronfence run ${job}`);

@@ -1,7 +1,6 @@
 /** `cronfence rewind`: sets a job's watermark. */
 import { type Command, InvalidArgumentError } from "commander";
 import type { Json } from "../json.ts";
-import { rewindJob } from "../operate/acts.ts";
 import {
   addActOptions,
   alsoCancelled,
@@ -50,6 +49,7 @@ const rewind = async (job: string, options: RewindOptions): Promise<void> => {
     options,
     () => `the watermark of ${job} is ${shown}: the next run goes on from there, whatever was done beyond it`,
   );
+  const { rewindJob } = await import("../operate/acts.ts");
   const ended = await rewindJob(job, { ...act, watermark: to }, deps);
   if (options.json) return printJson({ job, watermark: to, ...told, ...cancelledJson(ended) });
   print(`the watermark of ${job} is ${shown}${alsoCancelled(ended)}; to do the work now: npx cronfence run ${job}`);

@@ -1,6 +1,5 @@
 /** `cronfence skip`: settles owed ticks without doing them. */
 import type { Command } from "commander";
-import { skipTick } from "../operate/skip-tick.ts";
 import {
   addActOptions,
   alsoCancelled,
@@ -44,6 +43,7 @@ const skip = async (name: string, tick: number, options: SkipOptions): Promise<v
     () => `tick ${iso(tick)} of ${name}${older} is settled without being done`,
   );
   const job = await projectJob(name, options);
+  const { skipTick } = await import("../operate/skip-tick.ts");
   const skipped = await skipTick(job, tick, { ...act, ...(options.through ? { through: true } : {}) }, deps);
   const { from, through, count } = skipped.ticks;
   if (options.json) {
