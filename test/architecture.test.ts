@@ -76,16 +76,24 @@ const rules: Record<string, (of: Sources) => string[]> = {
       (file, imported) =>
         ["rehearse", "drift"].includes(folderOf(file)) && ["lambda", "cli"].includes(folderOf(imported)),
     ),
+  "ledger/ and operate/ import nothing of lambda/, cli/, testing/, local/ and rehearse/, nor ledger/ of operate/": (
+    of,
+  ) =>
+    importsThat(of, (file, imported) => {
+      const others = ["lambda", "cli", "testing", "local", "rehearse"];
+      const [from, to] = [folderOf(file), folderOf(imported)];
+      return ["ledger", "operate"].includes(from) && (others.includes(to) || (from === "ledger" && to === "operate"));
+    }),
   "lambda/, cli/ and testing/ never import each other": (of) =>
     importsThat(of, (file, imported) => {
       const [from, to] = [folderOf(file), folderOf(imported)];
       const apart = ["lambda", "cli", "testing"];
       return imported.endsWith(".ts") && from !== to && apart.includes(from) && apart.includes(to);
     }),
-  "the core, control/, schedule/, work/ and observe/ import none of lambda/, cli/, testing/, local/, rehearse/ and drift/":
+  "the core, control/, schedule/, work/, observe/ and watchdog/ import none of lambda/, cli/, testing/, local/, rehearse/, drift/, ledger/ and operate/":
     (of) =>
       importsThat(of, (file, imported) => {
-        const outer = ["lambda", "cli", "testing", "local", "rehearse", "drift"];
+        const outer = ["lambda", "cli", "testing", "local", "rehearse", "drift", "ledger", "operate"];
         return imported.endsWith(".ts") && !outer.includes(folderOf(file)) && outer.includes(folderOf(imported));
       }),
   "every import of the library's own is a file of it": (of) =>
@@ -157,13 +165,18 @@ const offenders: Record<string, Sources> = {
     "rehearse/rehearse.ts": 'import { loadJobs } from "../cli/load-jobs.ts";',
     "rehearse/play.ts": 'import { lambdaHandler } from "../lambda/handler.ts";',
   },
+  "ledger/ and operate/ import nothing of lambda/, cli/, testing/, local/ and rehearse/, nor ledger/ of operate/": {
+    "ledger/explain.ts": 'import { budgetOf } from "../operate/operator.ts";',
+    "operate/acts.ts": 'import { print } from "../cli/exit.ts";',
+  },
   "lambda/, cli/ and testing/ never import each other": {
     "cli/main.ts": 'import { lambdaHandler } from "../lambda/index.ts";',
     "lambda/event.ts": 'import type { SettableClock } from "../testing/index.ts";',
   },
-  "the core, control/, schedule/, work/ and observe/ import none of lambda/, cli/, testing/, local/, rehearse/ and drift/":
+  "the core, control/, schedule/, work/, observe/ and watchdog/ import none of lambda/, cli/, testing/, local/, rehearse/, drift/, ledger/ and operate/":
     {
       "run.ts": 'import { startEngine } from "./local/engine.ts";',
+      "watchdog/watch.ts": 'import { readLedger } from "../operate/ledger.ts";',
       "work/source.ts": 'import type { LambdaDeps } from "../lambda/handler.ts";',
     },
   "every import of the library's own is a file of it": { "run.ts": 'import "./gone.ts";' },
