@@ -1,9 +1,10 @@
 /** What a person on call asks and does, on a job with a history: processes in a project's folder, on a control table. */
 import { userInfo } from "node:os";
-import { dumpTable } from "cronfence/testing";
+import { cron, defineJob, type Job, runJob } from "cronfence";
+import { dumpTable, settableClock } from "cronfence/testing";
 import { beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { budgetOn, controlTable, useEngine } from "../fixture.ts";
+import { budgetOn, controlTable, freshName, silentLog, useEngine } from "../fixture.ts";
 import { cronfence, type Ended, projectOf } from "./command.ts";
 import { environment, hourlySource, hourMs, isoAt, type Operated, operated } from "./operated.ts";
 
@@ -129,6 +130,36 @@ describe("cronfence ledger", () => {
     const { ticks, counts } = JSON.parse(stdout);
     expect(ticks).toEqual([{ tick: isoAt(job.first + hourMs), state: "covered", run: job.runs[2] }]);
     expect(counts).toMatchObject({ all: 5, done: 2, covered: 1, missed: 2, failed: 0 });
+  });
+});
+
+describe("120 ticks with nothing to do, of which 3 were missed,", () => {
+  it("are all in the ledger, each with its reason", async () => {
+    const name = freshName();
+    const minutes = 60_000;
+    const first = Math.floor(Date.now() / (10 * minutes)) * 10 * minutes - (119 + 6) * 10 * minutes;
+    const clock = settableClock(first - minutes);
+    const schedule = cron("*/10 * * * *");
+    const idle = defineJob({ name, schedule, timeout: "1m", alert: { missedAfter: "5m" }, tick: () => [] }) as Job;
+    await engine.store.create(name, clock.now(), budgetOn(clock));
+    const ticks = Array.from({ length: 120 }, (_, index) => first + index * 10 * minutes);
+    for (const tick of ticks.slice(0, -3)) {
+      clock.set(tick + 1_000);
+      await runJob(idle, { kind: "schedule", tick }, { store: engine.store, clock, log: silentLog });
+    }
+    const own = await projectOf({
+      "handlers/job.ts": hourlySource(name).replace("0 * * * *", "*/10 * * * *"),
+    });
+    const args = ["ledger", name, "--from", isoAt(first), "--to", isoAt(ticks.at(-1) as number), "--json"];
+    const { code, stdout } = await cronfence(own, args, environment(engine.endpoint));
+    const { ticks: entries, counts } = JSON.parse(stdout) as {
+      ticks: { tick: string; state: string }[];
+      counts: object;
+    };
+    expect(entries.map(({ tick }) => tick)).toEqual(ticks.map(isoAt));
+    expect(entries.map(({ state: is }) => is)).toEqual([...Array(117).fill("done"), ...Array(3).fill("missed")]);
+    expect(counts).toMatchObject({ all: 120, done: 117, missed: 3 });
+    expect(code).toBe(1);
   });
 });
 
