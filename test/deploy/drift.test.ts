@@ -1,5 +1,6 @@
 /** Drift on the local AWS: what was changed by hand is found, whatever it was, and is gone after a deployment. */
 import { execFile } from "node:child_process";
+import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import {
   CloudWatchClient,
@@ -45,8 +46,17 @@ beforeAll(async () => {
     },
     { env: () => aws.env },
   );
-  expect(await service.sls("deploy")).toMatchObject({ code: 0 });
+  await deploy();
 }, 120_000);
+
+/** The CLI clears its own folder at the next packaging. */
+const packaged = "packaged/cloudformation-template-update-stack.json";
+const deploy = async () => {
+  expect(await service.sls("deploy")).toMatchObject({ code: 0 });
+  for (const file of ["cloudformation-template-update-stack.json", "serverless-state.json"]) {
+    await cp(join(service.folder, ".serverless", file), join(service.folder, "packaged", file));
+  }
+};
 
 const drift = (...args: readonly string[]): Promise<Ended & { readonly stdout: string }> =>
   new Promise((resolve) => {
@@ -57,7 +67,7 @@ const drift = (...args: readonly string[]): Promise<Ended & { readonly stdout: s
     );
   });
 const findings = async () => {
-  const { code, stdout } = await drift("--json", "--template", ".serverless/cloudformation-template-update-stack.json");
+  const { code, stdout } = await drift("--json", "--template", packaged);
   const { findings: found, ...rest } = JSON.parse(stdout);
   return { code, found, ...rest };
 };
@@ -133,7 +143,7 @@ it("what was changed by hand is found, the schedule that was disabled first, and
     ].sort(),
   );
   expect(JSON.stringify(remedies)).toContain("--deployment-mode REVERT_DRIFT");
-  const { code: status, said } = await drift("--template", ".serverless/cloudformation-template-update-stack.json");
+  const { code: status, said } = await drift("--template", packaged);
   expect(status).toBe(2);
   expect(said).toContain("the schedule is disabled: the job isn't started");
   expect(said).not.toMatch(/hush|changed"|secret/);
@@ -161,7 +171,7 @@ it("a schedule that was deleted, or made, by hand is found, and what the repo ha
 }, 120_000);
 
 it("is gone from what a deployment writes anew", async () => {
-  expect(await service.sls("deploy")).toMatchObject({ code: 0 });
+  await deploy();
   await scheduler().send(new DeleteScheduleCommand({ GroupName: group, Name: "by-hand" }));
   const { found } = await findings();
   const left = found.map(({ name, setting }: { name: string; setting: string | null }) => `${name} ${setting ?? ""}`);
@@ -169,12 +179,7 @@ it("is gone from what a deployment writes anew", async () => {
 }, 120_000);
 
 it("a stack that isn't deployed is an error, and says where it was looked for", async () => {
-  const { code, said } = await drift(
-    "--template",
-    ".serverless/cloudformation-template-update-stack.json",
-    "--stack",
-    "no-such",
-  );
+  const { code, said } = await drift("--template", packaged, "--stack", "no-such");
   expect(said).toContain('there is no stack "no-such" in eu-central-1');
   expect(code).toBe(1);
 });
