@@ -86,7 +86,7 @@ export const judge = async (
 };
 
 /** @throws DrillFailedError when the job has written past its commits */
-export const refuseUnfenced = (scene: Scene, { unfenced }: Aftermath, drill: DrillName, where: string): void => {
+const refuseUnfenced = (scene: Scene, { unfenced }: Aftermath, drill: DrillName, where: string): void => {
   if (unfenced.length === 0) return;
   const kinds = new Map<string, string[]>();
   for (const { operation, table, key } of unfenced) {

@@ -22,7 +22,7 @@ interface Place {
 }
 
 /** What happens at one of a machine's requests. */
-export interface Happening {
+interface Happening {
   /** Before the engine gets the request; awaited. */
   readonly before?: () => unknown;
   /** When the engine has done it, before the machine hears of that; awaited. */

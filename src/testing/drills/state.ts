@@ -9,7 +9,7 @@ import { type Contents, keyText } from "./drilled-tables.ts";
 import type { Scene } from "./scene.ts";
 
 /** One thing that is compared. */
-export interface Row {
+interface Row {
   /** The table, or the name that `read` gave it. */
   readonly of: string;
   readonly value: unknown;
@@ -17,7 +17,7 @@ export interface Row {
 /** By name: `carts id="c1"`. */
 export type State = ReadonlyMap<string, Row>;
 
-export interface Difference {
+interface Difference {
   readonly name: string;
   readonly of: string;
   /** Which part of the row; empty for all of it. */

@@ -29,7 +29,7 @@ export interface Invocation {
 }
 
 /** Which event is delivered, and how often it has been before. */
-export interface Delivery {
+interface Delivery {
   readonly requestId?: string;
   /** From 1. */
   readonly attempt?: number;

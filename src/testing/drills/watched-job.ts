@@ -8,7 +8,7 @@ import type { Run } from "../../run-context.ts";
 import { placeHere } from "./machine.ts";
 
 /** What became of an effect, by its key: which a person would have to find out. */
-export interface EffectSeen {
+interface EffectSeen {
   begun: number;
   done: number;
 }

@@ -1,6 +1,6 @@
 /** Which drills a job gets, what they are told, and that they leave everything as it was. */
 import { readFileSync } from "node:fs";
-import { DynamoDBClient, ListTablesCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient, GetItemCommand, ListTablesCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { cron, defineJob, type Job, type JobOptions, rate, type Write } from "cronfence";
 import { fromAsyncIterable } from "cronfence/sources";
 import {
@@ -169,6 +169,61 @@ describe("Drills", () => {
     expect({ ...process.env }).toEqual(before);
     expect((await client.send(new ListTablesCommand({}))).TableNames).toEqual(["theirs"]);
     expect(await dumpTable(client, "theirs")).toEqual([{ id: "a" }]);
+  });
+
+  it("do what they say, as the records of the job's runs show", async () => {
+    const impatient = new DynamoDBClient({ maxAttempts: 1 });
+    const job = defineJob({
+      ...base,
+      overlap: "takeover",
+      destructive: { max: 100 },
+      source: fromAsyncIterable<number, number>({
+        name: "numbers",
+        items: (after) => [1, 2].filter((number) => number > (after ?? 0)),
+        cursor: (number) => number,
+      }),
+      process: async (number) => {
+        await impatient.send(new GetItemCommand({ TableName: "results", Key: { id: { S: "settings" } } }));
+        return [put(String(number))];
+      },
+    });
+    const outcomes = new Set<unknown>();
+    const read = async (by: DynamoDBClient) => {
+      const items = await dumpTable(by, "cronfence-drill");
+      for (const { outcome, ticks } of items) {
+        if (outcome !== undefined) outcomes.add(outcome);
+        if ((ticks as { count?: number } | undefined)?.count === 2) outcomes.add("two ticks");
+      }
+      return { results: await dumpTable(by, "results") };
+    };
+    const said: Record<string, string[]> = {};
+    for (const { drill, run } of drills(job, {
+      tables,
+      ticks: 2,
+      points: 4,
+      read,
+      skip: ["undisturbed", "own clock"],
+    })) {
+      outcomes.clear();
+      await run();
+      said[drill] = [...outcomes].map(String).sort();
+    }
+    expect(said).toEqual({
+      // What an undisturbed run comes to is read, too, the first time.
+      "double trigger": ["lease_lost", "succeeded", "two ticks"],
+      "paused holder": ["lease_lost", "succeeded"],
+      "crash at every request, not applied": ["crashed", "succeeded"],
+      "crash at every request, applied": ["crashed", "succeeded"],
+      "lost reply at every request": ["failed", "succeeded"],
+      "missed window": ["succeeded", "two ticks"],
+      "duplicate delivery": ["succeeded"],
+      timeout: ["succeeded", "timed_out"],
+      "batch cap": ["capped", "succeeded"],
+      "clock skew": ["lease_lost", "succeeded"],
+      "thaw in a later invocation": ["lease_lost", "succeeded", "two ticks"],
+      guard: ["guard_tripped", "succeeded", "two ticks"],
+      "dry run": ["dry_run", "succeeded"],
+    });
   });
 
   it("touch no table that was there before", async () => {
