@@ -3,6 +3,7 @@ import type { Logger } from "../../observe/log.ts";
 import { traitsOf } from "../../outcome.ts";
 import { isoOf, type RunReport } from "../../report.ts";
 import { runJob } from "../../run.ts";
+import type { Trigger } from "../../trigger.ts";
 import { wireRequest } from "../wire.ts";
 import type { Attempt, Delivery, History } from "./history.ts";
 import { type Account, checkReport, newAccount } from "./rules.ts";
@@ -14,7 +15,7 @@ import type { Actor } from "./world.ts";
 export const startAttempt = async (history: History, delivery: Delivery, variant: number): Promise<Attempt> => {
   const { stage, world, attempts, say } = history;
   const { job, scene } = stage;
-  const { tick, requestId, attempt } = delivery;
+  const { tick, chain, requestId, attempt } = delivery;
   const number = attempts.size;
   const name = attemptName(number);
   const kind = history.faultAt(`${name}.0`, ["clock-ahead", "clock-behind"]);
@@ -22,7 +23,7 @@ export const startAttempt = async (history: History, delivery: Delivery, variant
   const skewMs = (kind === "clock-ahead" ? 1 : kind === "clock-behind" ? -1 : 0) * (job.ttlMs + 2 * job.skewMs);
   const actor = world.enter(name, skewMs);
   const ids = [0, 1].map((which) => idOf(variant, number, which)) as [string, string];
-  const account = newAccount(...ids, name, world.now() + skewMs, tick);
+  const account = newAccount(...ids, name, world.now() + skewMs, tick ?? Number.POSITIVE_INFINITY);
   const started: Attempt = { ...delivery, name, actor, account };
   attempts.set(actor, started);
   const clock = world.clockOf(actor);
@@ -36,7 +37,7 @@ export const startAttempt = async (history: History, delivery: Delivery, variant
     },
   };
   const words = [
-    `starts for tick ${isoOf(tick)}`,
+    tick === undefined ? "starts for a backlog" : `starts for tick ${isoOf(tick)}`,
     ...(attempt > 1 ? [`try ${attempt}`] : []),
     ...(kind === undefined ? [] : [`${kind}: ${faultKinds[kind]}`]),
   ];
@@ -51,14 +52,20 @@ export const startAttempt = async (history: History, delivery: Delivery, variant
     interrupt: actor.interrupt.signal,
     startAnother: async (_: string, queued: number) =>
       history.deliver({ tick: queued, at: world.now(), requestId: `${requestId} queued`, attempt: 1 }),
+    continueBacklog: async (_: string, next: number) =>
+      history.deliver({ chain: next, at: world.now(), requestId: `${requestId} goes on`, attempt: 1 }),
   };
-  const run = within(surroundings, () => runJob(job, { kind: "schedule", tick, requestId, attempt }, deps));
+  const trigger: Trigger = {
+    ...(tick === undefined ? { kind: "manual" } : { kind: "schedule", tick }),
+    ...(chain === undefined ? {} : { chain }),
+    requestId,
+    attempt,
+  };
+  const run = within(surroundings, () => runJob(job, trigger, deps));
   const ended = (report: RunReport) => {
     say(name, reportText(report));
     if (traitsOf(report.outcome).fails) tryAgain(history, started);
-    account.report = report;
-    // A run that follows in this process (`onBacklog`) has ids of its own.
-    if (report.run === undefined || report.run === account.runId) checkReport(account, report, history.control);
+    checkReport(account, report, history.control);
   };
   void world.attend(actor, run, ended, (error) => {
     say(name, `ends without a report: ${error.message}`);
@@ -74,9 +81,11 @@ export const crashAttempt = (history: History, actor: Actor): void => {
   tryAgain(history, history.attempts.get(actor) as Attempt);
 };
 
-const tryAgain = ({ deliver, world }: History, { tick, requestId, attempt }: Delivery): void => {
+const tryAgain = ({ deliver, world }: History, { tick, chain, requestId, attempt }: Delivery): void => {
   const delayMs = retryDelaysMs[attempt - 1];
-  if (delayMs !== undefined) deliver({ tick, requestId, attempt: attempt + 1, at: world.now() + delayMs });
+  if (delayMs === undefined) return;
+  const what = { ...(tick === undefined ? {} : { tick }), ...(chain === undefined ? {} : { chain }) };
+  deliver({ ...what, requestId, attempt: attempt + 1, at: world.now() + delayMs });
 };
 
 /** https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html */

@@ -31,7 +31,9 @@ export interface Stage {
 }
 
 export interface Delivery {
-  readonly tick: number;
+  /** None for a run that goes on with a backlog, as number `chain` of them in a row. */
+  readonly tick?: number;
+  readonly chain?: number;
   readonly at: number;
   readonly requestId: string;
   readonly attempt: number;

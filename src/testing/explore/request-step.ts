@@ -61,8 +61,8 @@ export const takeStep = async (history: History, gate: Gate, variant: number): P
       return hold(actor);
     case "overtaken": {
       tell("waits");
-      const { tick, requestId } = history.attempts.get(actor) as Attempt;
-      const again = { tick, at: world.now(), requestId: `${requestId} again`, attempt: 1 };
+      const { requestId, ...delivered } = history.attempts.get(actor) as Attempt;
+      const again = { ...delivered, at: world.now(), requestId: `${requestId} again`, attempt: 1 };
       let overtaking: Attempt | undefined;
       hold(actor, () => overtaking !== undefined && isOver(overtaking.actor));
       overtaking = await startAttempt(history, again, variant);

@@ -69,14 +69,12 @@ export interface Timer {
   readonly wake: () => void;
 }
 
-export type World = ReturnType<typeof openWorld>;
-
 const reads = new Set(["GetItem", "Query", "BatchGetItem", "Scan", "DescribeTable", "TransactGetItems"]);
 export const isRead = ({ operation }: WireRequest): boolean => reads.has(operation);
 
 /** What attempts and operators' acts may throw, and somebody then tries again. Anything else is a fault. */
 const expectedErrors = ["OUTCOME_UNKNOWN", "STORE_UNAVAILABLE", "PREDECESSOR_UNFINISHED", "ACT_REFUSED"];
-export const isExpected = (error: unknown): boolean => expectedErrors.some((code) => hasCode(error, code));
+const isExpected = (error: unknown): boolean => expectedErrors.some((code) => hasCode(error, code));
 
 export const openWorld = (options: WorldOptions) => {
   const { endpoint, table, tokens = true, givesUp = false, rewrite, outside = () => false } = options;
