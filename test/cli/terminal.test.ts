@@ -26,8 +26,12 @@ interface Session {
 }
 
 /** Runs the command in a terminal of its own, and types `answer` when it has asked. */
-const onTerminal = (args: readonly string[], answer = "", more: Record<string, string> = {}): Promise<Session> =>
-  new Promise((resolve) => {
+const onTerminal = (
+  args: readonly string[],
+  answer: string | (() => Promise<string>) = "",
+  more: Record<string, string> = {},
+): Promise<Session> =>
+  new Promise((resolve, reject) => {
     const line = [process.execPath, main, ...args].map((word) => `'${word}'`).join(" ");
     const child = spawn("script", ["-qec", line, "/dev/null"], {
       cwd,
@@ -40,7 +44,8 @@ const onTerminal = (args: readonly string[], answer = "", more: Record<string, s
       shown += text;
       if (isAsked || !/\[y\/N\] |to go on: /.test(shown)) return;
       isAsked = true;
-      child.stdin.write(answer);
+      if (typeof answer === "string") child.stdin.write(answer);
+      else answer().then((said) => child.stdin.write(said), reject);
     });
     child.once("close", (code) => resolve({ code: code ?? -1, shown: shown.replaceAll("\r\n", "\n") }));
   });
@@ -72,6 +77,24 @@ describe.skipIf(process.platform !== "linux")("On a terminal", () => {
     const restored = await onTerminal(["table", "restored"], "yes\r");
     expect(restored.shown).toContain("Type control-table to go on: ");
     expect(restored.shown).toContain("nothing was changed");
+  });
+
+  it("an act is for what was seen: it is refused where another run was granted the lease while it asked", async () => {
+    const { name } = await operated(engine);
+    const meanwhile = async () => {
+      const now = Date.now();
+      const run = { id: "a-new-run", startedAt: now, trigger: "manual" as const };
+      await engine.store.acquire(
+        { job: name, owner: "new", run, now, ttlMs: 60_000, skewMs: 0 },
+        budgetOn(systemClock),
+      );
+      return "y\r";
+    };
+    const { code, shown } = await onTerminal(["pause", name, "--cancel", "--why", "test"], meanwhile);
+    expect(shown).toMatch(/cronfence: job "\S+": pause refused, and nothing was changed: /);
+    expect(code).toBe(1);
+    expect(await engine.store.read(name, budgetOn(systemClock))).toMatchObject({ owner: "new" });
+    expect((await engine.store.read(name, budgetOn(systemClock)))?.paused).toBeUndefined();
   });
 
   it("outcomes have colours, unless NO_COLOR is set", async () => {
