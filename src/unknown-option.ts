@@ -9,6 +9,7 @@ export const unknownOption = (key: string, known: readonly string[]): string => 
 
 /** The one of `known` that somebody who wrote `name` most likely meant, if any is like it. */
 export const nearest = (name: string, known: readonly string[]): string | undefined => {
+  if (name.length > 100) return undefined;
   const away = (other: string) => distance(name.toLowerCase(), other.toLowerCase());
   const [first] = [...known].sort((one, other) => away(one) - away(other));
   return first !== undefined && away(first) <= Math.max(2, name.length / 3) ? first : undefined;

@@ -130,8 +130,12 @@ function addDates(days: Map<number, string>, text: string, reason: string): void
     throw new Error(`"${text}" isn't a date (2026-12-25) or a range of dates (2026-12-24..2026-12-27)`);
   }
   if (to < from) throw new Error(`"${text}" ends before it begins`);
+  if (to - from > longestRangeMs) throw new Error(`"${text}" is longer than a hundred years`);
   for (let day = from; day <= to; day += dayMs) addDay(days, day, reason);
 }
+
+/** Each day of a range is kept by itself. */
+const longestRangeMs = 36_525 * dayMs;
 
 /** The first reason that is given for a day stands. */
 function addDay(days: Map<number, string>, day: number, reason: string): void {

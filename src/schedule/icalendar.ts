@@ -13,6 +13,10 @@ const lastYear = 2099;
  * @throws where it can't be read, or a timed event has no usable zone.
  */
 export function readICalendar(text: string): Exception[] {
+  return withLimit(() => readEvents(text));
+}
+
+function readEvents(text: string): Exception[] {
   const components = new ICAL.Component(ICAL.parse(text)).getAllSubcomponents("vevent");
   const isOverride = (component: ICAL.Component) => component.hasProperty("recurrence-id");
   const overrides = components.filter(isOverride);
@@ -24,6 +28,30 @@ export function readICalendar(text: string): Exception[] {
       );
       return occurrences(new ICAL.Event(component, { exceptions: own, strictExceptions: true }));
     });
+}
+
+/** A daily event takes half of these through `lastYear`. */
+const mostSteps = 60_000;
+
+/**
+ * ical.js looks for the next date of a rule until it finds one, and for some rules there is none ("every seventh day from a
+ * Tuesday, on Mondays"). So the steps of each rule are counted, as long as `read` runs.
+ */
+function withLimit<T>(read: () => T): T {
+  const prototype = ICAL.RecurIterator.prototype;
+  const check = prototype.check_contracting_rules;
+  const steps = new WeakMap<ICAL.RecurIterator, number>();
+  prototype.check_contracting_rules = function (this: ICAL.RecurIterator) {
+    const taken = (steps.get(this) ?? 0) + 1;
+    if (taken > mostSteps) throw new Error("an event repeats too often, or by a rule that no date fits");
+    steps.set(this, taken);
+    return check.call(this);
+  };
+  try {
+    return read();
+  } finally {
+    prototype.check_contracting_rules = check;
+  }
 }
 
 function occurrences(event: ICAL.Event): Exception[] {

@@ -72,7 +72,7 @@ function readRate(expression: string): number {
   const refuse = (reason: string, position: number): never => {
     throw new InvalidScheduleError(expression, reason, position);
   };
-  const match = /^(\s*(?:rate\s*\()?\s*)(\S*?)(\s*)([a-z]*)\s*(\)?)\s*$/i.exec(expression);
+  const match = /^(\s*(?:rate\s*\(\s*)?)(?!\s)(\S*?)(\s*)([a-z]*)(?:\s*(\)))?$/i.exec(expression.trimEnd());
   const [, before = "", count = "", space = "", unit = "", close = ""] =
     match ?? refuse("a rate is written as rate(5 minutes)", 0);
   const unitAt = before.length + count.length + space.length;

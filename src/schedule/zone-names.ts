@@ -4,6 +4,7 @@
 
 import { distance } from "fastest-levenshtein";
 import { InvalidOptionsError } from "../errors.ts";
+import { shown } from "./options.ts";
 
 /**
  * Names that the zone database has renamed while V8's `Intl` still answers with the old one. Other platforms know
@@ -38,7 +39,8 @@ const renamed: Readonly<Record<string, string>> = {
  */
 export function canonicalZone(zone: string): string {
   if (zone === "UTC" || zone === "Etc/UTC") return "UTC";
-  if (typeof zone !== "string") throw new InvalidOptionsError("schedule", [`zone: ${zone} isn't a time zone's name`]);
+  if (typeof zone !== "string")
+    throw new InvalidOptionsError("schedule", [`zone: ${shown(zone)} isn't a time zone's name`]);
   // The list costs a tenth of the first formatter that Intl makes, which a function may never need.
   if (canonicalNames().has(zone)) return zone;
   // Later versions of Intl take "+05:30"; the platforms that run schedules don't.
@@ -66,6 +68,7 @@ function resolve(zone: string): string | undefined {
 }
 
 function nearestZone(zone: string): string | undefined {
+  if (zone.length > 100) return undefined;
   const wanted = zone.toLowerCase().replaceAll(" ", "_");
   let nearest: { name: string; steps: number } | undefined;
   for (const name of canonicalNames()) {
