@@ -10,11 +10,16 @@ export class CronfenceError extends Error {
   readonly code: string;
 
   constructor(code: string, message: string, options?: ErrorOptions) {
-    super(message, options);
+    super(shortened(message, longestMessage), options);
     this.name = "CronfenceError";
     this.code = code;
   }
 }
+
+/** What a message quotes may be of any length; a log line or an answer that holds it may not. */
+const longestMessage = 10_000;
+
+const shortened = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 /** Whether `error` is one of cronfence's own with this code. Works across bundles. */
 export const hasCode = (error: unknown, code: string): boolean =>
@@ -42,13 +47,16 @@ export class InvalidScheduleError extends CronfenceError {
   constructor(expression: string, reason: string, position?: number, options?: ErrorOptions) {
     super(
       "INVALID_SCHEDULE",
-      `schedule "${expression}"${position === undefined ? "" : ` at character ${position + 1}`}: ${reason}`,
+      `schedule "${shortened(expression, longestExpression)}"${position === undefined ? "" : ` at character ${position + 1}`}: ${reason}`,
       options,
     );
     this.expression = expression;
     this.position = position;
   }
 }
+
+/** The reason comes after it. */
+const longestExpression = 200;
 
 /** A commit that was refused before it was sent: nothing was written, and the run goes on. */
 export class CommitRefusedError extends CronfenceError {
