@@ -31,8 +31,9 @@ export const parkWrites = (
 ): PreparedWrites => {
   const key = keyOf(parked.cursor);
   const { item, cursor, ...rest } = parked;
-  const kept = item === undefined ? undefined : JSON.stringify(item);
-  if (item !== undefined && (notJson(item) !== undefined || Buffer.byteLength(kept as string) > largestItemBytes)) {
+  // What isn't JSON may be nothing that can be written as JSON at all, such as a bigint.
+  const kept = item === undefined || notJson(item) !== undefined ? undefined : JSON.stringify(item);
+  if (item !== undefined && (kept === undefined || Buffer.byteLength(kept) > largestItemBytes)) {
     throw new CommitRefusedError(
       `the item at cursor ${key} can't be parked: its source can't read it again, and it isn't JSON of at most ${largestItemBytes} bytes`,
     );

@@ -203,7 +203,9 @@ const prepareOne = (write: Write, index: number, controlTable: string): Prepared
 
 const toAttributes = (values: Values, index: number, kind: string): Item => {
   try {
-    return marshall(values) as Item;
+    const item = marshall(values) as Item;
+    refuseLostAttribute(item);
+    return item;
   } catch (error) {
     throw new CommitRefusedError(
       `write ${index} (${kind}) has a value that DynamoDB can't hold: ${(error as Error).message}`,
@@ -211,6 +213,17 @@ const toAttributes = (values: Values, index: number, kind: string): Item => {
       { cause: error },
     );
   }
+};
+
+/** The SDK takes an attribute called `__proto__` for the object's prototype, and would leave it out without a word. */
+const refuseLostAttribute = (item: Item): void => {
+  if (Object.getPrototypeOf(item) !== Object.prototype) throw new Error("an attribute can't be called __proto__");
+  for (const name of Object.keys(item)) refuseLostIn(item[name] as AttributeValue);
+};
+
+const refuseLostIn = ({ M, L }: AttributeValue): void => {
+  if (M !== undefined) refuseLostAttribute(M);
+  if (L !== undefined) L.forEach(refuseLostIn);
 };
 
 const refuseSameItem = (
