@@ -4,20 +4,21 @@ import { readsIn, type Usage, usageOf, writesIn } from "./metered-client.ts";
 import { type Row, row } from "./row.ts";
 import { depsOn, type Scene, scheduled } from "./scene.ts";
 
-const deliveries = 100;
+/** All of them wait for the same few connections and the same processor, as functions wouldn't. */
+const requestTimeoutMs = 60_000;
 
-export const measureContention = async (scene: Scene): Promise<Row[]> => {
+export const measureContention = async (scene: Scene, deliveries = 100): Promise<Row[]> => {
   const ended: { readonly report: RunReport; readonly usage: Usage }[] = [];
   let othersEnded = () => {};
   // The run goes on until everybody else has been refused, so that each of them meets a live lease.
   const refused = new Promise<void>((resolve) => {
     othersEnded = resolve;
   });
-  const job = defineJob({ name: await scene.jobName(), timeout: "1m", run: () => refused });
+  const job = defineJob({ name: await scene.jobName(), timeout: "10m", ttl: "5m", run: () => refused });
   const deliver = async () => {
     let report: RunReport | undefined;
     const usage = await usageOf(async () => {
-      report = await runJob(job, scheduled, depsOn(scene.metered));
+      report = await runJob(job, scheduled, depsOn(scene.metered, { requestTimeoutMs }));
     });
     ended.push({ report: report as RunReport, usage });
     if (ended.length === deliveries - 1) othersEnded();

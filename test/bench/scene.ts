@@ -74,8 +74,8 @@ export const distantClient = (endpoint: string, ms: number): DynamoDBClient => {
 /** Logs as in production, to where it costs no terminal. */
 const log: Logger = pino({ level: "info" }, pino.destination({ dest: "/dev/null", sync: false }));
 
-export const depsOn = (client: DynamoDBClient): RunDeps => ({
-  store: dynamoStore({ client, table: controlTable }),
+export const depsOn = (client: DynamoDBClient, options: { readonly requestTimeoutMs?: number } = {}): RunDeps => ({
+  store: dynamoStore({ client, table: controlTable, ...options }),
   log,
 });
 

@@ -4,7 +4,7 @@ import { type Budget, type ControlState, dynamoStore, type Job, type RunRecord }
 import { type LedgerEntry, readLedger } from "cronfence/operate";
 import { dumpTable } from "cronfence/testing";
 import type { Inserted } from "./inserts.ts";
-import { auditTables, cartsJob, drilledJobs, linesJob, stepsJob } from "./jobs.ts";
+import { auditTables, drilledJobs } from "./jobs.ts";
 import type { WorldTime } from "./world-time.ts";
 
 /** How often each row's work was done, by the row's id. */
@@ -99,4 +99,3 @@ export const jobsOf = (figures: LongFigures): readonly JobFigures[] => [
   figures.linesJob,
   figures.stepsJob,
 ];
-export const drilledNames = { carts: cartsJob.name, lines: linesJob.name, steps: stepsJob.name };
