@@ -1,4 +1,6 @@
 /** A service's life on the local AWS: deployed, fired, changed, deployed again and removed, by the CLI that people use. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { CloudWatchClient, DescribeAlarmsCommand } from "@aws-sdk/client-cloudwatch";
 import { CloudWatchLogsClient, DescribeLogGroupsCommand } from "@aws-sdk/client-cloudwatch-logs";
 import {
@@ -28,6 +30,7 @@ import { fireSchedules, schedulesIn } from "./fire.ts";
 import { type FixtureService, fixtureService, plainService } from "./fixture-service.ts";
 import { cronJob } from "./jobs.ts";
 import { noLocalAws, useLocalAws } from "./local-aws.ts";
+import { filesIn } from "./zip.ts";
 
 const aws = useLocalAws();
 const controlTable = "shop-jobs-dev-cronfence";
@@ -38,7 +41,7 @@ const serverlessYml = (
   version: string,
 ) => `${plainService.replace("custom: { cronfence: {", `custom: { cronfence: { version: "${version}",`)}
 functions:
-  hello: { handler: hello.handler }
+  - hello: { handler: hello.handler }
 package: { excludeDevDependencies: false }
 resources:
   Resources:
@@ -82,7 +85,11 @@ describe("a service, deployed", () => {
     expect(await functionNames()).toEqual(
       ["every-five", "hello", "hourly", "watchdog"].map((name) => `shop-jobs-dev-${name}`),
     );
-  }, 120_000);
+    // What the service's own functions are packed into holds no job's bundle.
+    const own = Object.keys(filesIn(await readFile(join(service.folder, ".serverless/shop-jobs.zip"))));
+    expect(own).toContain("hello.mjs");
+    expect(own.filter((name) => name.startsWith(".build"))).toEqual([]);
+  }, 300_000);
 
   it("has a schedule for each job in a group of its own, with zone, window, retries and dead letters", async () => {
     const schedules = await schedulesIn(aws);
@@ -204,7 +211,7 @@ describe("a service, deployed again", () => {
     const { code, said } = await service.sls("deploy");
     expect(said).toMatch(/no changes|did not change|skipped/i);
     expect(code).toBe(0);
-  }, 120_000);
+  }, 300_000);
 
   it("has what was changed in a job's definition, and keeps the rest with its control items", async () => {
     await service.write({
@@ -223,7 +230,7 @@ describe("a service, deployed again", () => {
     });
     expect(await configurationOf("shop-jobs-dev-hourly")).toMatchObject({ MemorySize: 1024 });
     expect(await records("hourly")).toHaveLength(1);
-  }, 120_000);
+  }, 300_000);
 
   it("takes one function's code and version alone, and leaves its role", async () => {
     const before = await configurationOf("shop-jobs-dev-hourly");
@@ -250,7 +257,7 @@ describe("a service, deployed again", () => {
     expect(await configurationOf("shop-jobs-dev-every-five")).toMatchObject({
       Environment: { Variables: { CRONFENCE_VERSION: "v2" } },
     });
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("a service, removed", () => {
@@ -263,7 +270,7 @@ describe("a service, removed", () => {
     expect(await schedulesIn(aws)).toEqual({});
     expect((await aws.client(CloudWatchClient).send(new DescribeAlarmsCommand({}))).MetricAlarms).toEqual([]);
     expect(await records("hourly")).toHaveLength(2);
-  }, 120_000);
+  }, 300_000);
 
   it("isn't deployed again beside its old table, and is on it when told so", async () => {
     await service.write({ "handlers/hourly.ts": files["handlers/hourly.ts"] });
@@ -280,5 +287,5 @@ describe("a service, removed", () => {
       { outcome: "duplicate" },
       { outcome: "duplicate" },
     ]);
-  }, 120_000);
+  }, 300_000);
 });

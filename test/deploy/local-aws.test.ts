@@ -40,7 +40,20 @@ const schedule = (expression: string) => ({
   },
 });
 
-const template = (expression: string, seconds: number) =>
+const retainedTable = {
+  Type: "AWS::DynamoDB::Table",
+  DeletionPolicy: "Retain",
+  Properties: {
+    TableName: "kept",
+    BillingMode: "PAY_PER_REQUEST",
+    DeletionProtectionEnabled: true,
+    AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }],
+    KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }],
+    TimeToLiveSpecification: { AttributeName: "expiresAt", Enabled: true },
+  },
+};
+
+const template = (expression: string, seconds: number, table = true) =>
   JSON.stringify({
     Resources: {
       Group: { Type: "AWS::Scheduler::ScheduleGroup", Properties: { Name: "jobs" } },
@@ -60,18 +73,7 @@ const template = (expression: string, seconds: number) =>
           ComparisonOperator: "GreaterThanThreshold",
         },
       },
-      Table: {
-        Type: "AWS::DynamoDB::Table",
-        DeletionPolicy: "Retain",
-        Properties: {
-          TableName: "kept",
-          BillingMode: "PAY_PER_REQUEST",
-          DeletionProtectionEnabled: true,
-          AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }],
-          KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }],
-          TimeToLiveSpecification: { AttributeName: "expiresAt", Enabled: true },
-        },
-      },
+      ...(table ? { Table: retainedTable } : {}),
     },
   });
 
@@ -88,7 +90,7 @@ it("a stack makes, changes and removes schedules and alarms, and keeps a retaine
   expect(await alarmPeriod()).toEqual([300]);
 
   await cloudFormation.send(
-    new UpdateStackCommand({ StackName: "jobs", TemplateBody: template("rate(2 hours)", 600) }),
+    new UpdateStackCommand({ StackName: "jobs", TemplateBody: template("rate(2 hours)", 600, false) }),
   );
   expect(await expression()).toBe("rate(2 hours)");
   expect(await alarmPeriod()).toEqual([600]);
@@ -189,8 +191,10 @@ it("writes beside transactions that fail are kept", async () => {
   const refused = {
     ConditionCheck: { TableName: "busy", Key: { id: { S: "none" } }, ConditionExpression: "attribute_exists(id)" },
   };
-  const writes = Array.from({ length: 40 }, (_, index) => {
-    const Put = { TableName: "busy", Item: { id: { S: `${index}` } } };
+  // Enough for a copy of the table to take its time.
+  const some = { L: Array.from({ length: 60 }, (_, index) => ({ N: `${index}` })) };
+  const writes = Array.from({ length: 60 }, (_, index) => {
+    const Put = { TableName: "busy", Item: { id: { S: `${index}` }, some } };
     const TransactItems = index % 2 === 0 ? [{ Put }] : [{ Put }, refused];
     return dynamo.send(new TransactWriteItemsCommand({ TransactItems })).then(
       () => 1,
@@ -198,6 +202,6 @@ it("writes beside transactions that fail are kept", async () => {
     );
   });
   const applied = (await Promise.all(writes)).reduce((sum: number, one) => sum + one, 0);
-  expect(applied).toBe(20);
-  expect(await dumpTable(dynamo, "busy")).toHaveLength(20);
+  expect(applied).toBe(30);
+  expect(await dumpTable(dynamo, "busy")).toHaveLength(30);
 });

@@ -50,7 +50,7 @@ const serverlessYml = `${plainService
   )
   .replace(
     "region: eu-central-1",
-    "region: eu-central-1, memorySize: 384, environment: { LEVEL: one, BUCKET: { Ref: Files } }",
+    "region: eu-central-1, memorySize: 384, vpc: { securityGroupIds: [sg-0123456789abcdef0], subnetIds: [subnet-0123456789abcdef0] }, tracing: { lambda: true }, environment: { LEVEL: one, BUCKET: { Ref: Files } }",
   )}
 resources:
   Resources:
@@ -75,7 +75,7 @@ describe("a service, packaged", () => {
     service = await fixtureService({ "serverless.yml": serverlessYml, ...jobs });
     folders.push(service.folder);
     [template, zips] = await package_();
-  }, 120_000);
+  }, 300_000);
 
   it("has a function for each job, and a watchdog where no handler is one, each on a role of its own", () => {
     const functions = ofType(template, "AWS::Lambda::Function");
@@ -132,6 +132,15 @@ describe("a service, packaged", () => {
     expect(JSON.stringify(others)).not.toContain("s3:DeleteObject");
   });
 
+  it("lets every function's role do what its place asks for: be in a network, and be traced", () => {
+    for (const { Properties } of Object.values(ofType(template, "AWS::Lambda::Function"))) {
+      const role = JSON.stringify(template.Resources[Properties.Role["Fn::GetAtt"][0]]);
+      expect(role).toContain("ec2:CreateNetworkInterface");
+      expect(role).toContain("xray:PutTraceSegments");
+      expect(Properties.VpcConfig.SubnetIds).toEqual(["subnet-0123456789abcdef0"]);
+    }
+  });
+
   it("packs into a function its job's bundle and what that uses, and nothing that is for people or tests", () => {
     const [nightly, measured] = zips as [Buffer, Buffer];
     for (const zip of [nightly, measured]) {
@@ -163,7 +172,7 @@ describe("a service, packaged", () => {
     const [again, zipsAgain] = await package_();
     expect(withoutTimes(again)).toEqual(withoutTimes(template));
     for (const [index, zip] of zipsAgain.entries()) expect(zip.equals(zips[index] as Buffer)).toBe(true);
-  }, 120_000);
+  }, 300_000);
 
   it("is the same by serverless 3", async ({ skip }) => {
     const cli = serverless3();
@@ -176,7 +185,7 @@ describe("a service, packaged", () => {
       if (/^ServerlessDeployment|LambdaVersion/.test(id)) continue;
       expect(withoutTimes(packaged.Resources[id]), id).toEqual(withoutTimes(resource));
     }
-  }, 120_000);
+  }, 300_000);
 });
 
 /** SERVERLESS_3 says where its script is, if it isn't among the packages. */
@@ -202,7 +211,7 @@ describe("the repository's own serverless.yml", () => {
     folders.push(service.folder);
     expect(await service.sls("package")).toMatchObject({ code: 0 });
     template = await service.template();
-  }, 120_000);
+  }, 300_000);
 
   it("deploys every handler, with the schedule that its job says, and takes the watchdog among them for one", () => {
     const names = Object.values(ofType(template, "AWS::Lambda::Function")).map(
@@ -231,4 +240,4 @@ it("templates pass cfn-lint", async ({ skip }) => {
   const said = await cfnLint(...folders.map((folder) => join(folder, templateFile)));
   skip(said === undefined, noCfnLint);
   expect(said).toBe("");
-}, 120_000);
+}, 300_000);

@@ -39,7 +39,7 @@ functions:
     expect(said).toContain("8 problems");
     expect(code).toBe(1);
     for (const made of [".build", ".serverless"]) expect(existsSync(join(service.folder, made))).toBe(false);
-  }, 120_000);
+  }, 300_000);
 
   it("is refused where a bundle contains what serverless.yml says that none may", async () => {
     const service = await fixtureService({
@@ -54,7 +54,7 @@ functions:
     expect(said).toMatch(/job "sweep": its bundle contains src\/migrate\.ts .* imported by handlers\/sweep\.ts/s);
     expect(code).toBe(1);
     expect(existsSync(join(service.folder, ".serverless/sweep.zip"))).toBe(false);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("options under custom.cronfence", () => {
