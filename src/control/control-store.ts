@@ -314,6 +314,19 @@ export interface RunRecord {
   readonly backlog?: string;
 }
 
+/** Of a run's record, what tells which ticks it settled. */
+export type RunCoverage = Pick<
+  RunRecord,
+  "id" | "fence" | "outcome" | "startedAt" | "endedAt" | "ticks" | "skipped" | "completed" | "nextTick"
+>;
+
+/** Oldest first. */
+export interface CoveragePage {
+  readonly runs: readonly RunCoverage[];
+  /** Pass it as `after` for the next page; absent at the end. */
+  readonly next?: string;
+}
+
 /** An item that was set aside after repeated failure, to be retried or dropped by a person. */
 export interface ParkedItem {
   /** Names it among the job's parked items. */
@@ -462,6 +475,8 @@ export interface ControlStore {
   runs(job: string, page: { limit: number; before?: string }, budget: Budget): Promise<RunPage>;
   /** Oldest first: runs that started at or after `from`, in milliseconds since the epoch; `after` is `next` of the page before. */
   runsSince(job: string, page: { limit: number; from: number; after?: string }, budget: Budget): Promise<RunPage>;
+  /** The same of each run in brief: a year of minutely runs is half a million. */
+  coverage(job: string, page: { limit: number; from: number; after?: string }, budget: Budget): Promise<CoveragePage>;
   /** Runs whose id begins with `beginning`, newest first, at most `most`. Reads the job's records until it has found these. */
   runsNamed(job: string, beginning: string, most: number, budget: Budget): Promise<readonly RunRecord[]>;
   /** What operators did. */

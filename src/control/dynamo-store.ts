@@ -10,7 +10,7 @@ import { finish } from "./finish.ts";
 import { moveJob } from "./move.ts";
 import { doneWrites, fulfilWrites, intendWrites, readOnce, releaseOnce, withdrawWrites } from "./once.ts";
 import { dropParked, parkWrites, readOneParked, readParked, unparkWrites } from "./parked.ts";
-import { readActs, readControl, readRuns, readRunsNamed, readRunsSince } from "./read.ts";
+import { readActs, readControl, readCoverage, readRuns, readRunsNamed, readRunsSince } from "./read.ts";
 import { recordCrashed, recordLost } from "./records.ts";
 import { markRestored } from "./restored.ts";
 import { type TableReader, tableReader } from "./table-reader.ts";
@@ -88,6 +88,7 @@ export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
     recordLost: (record, budget) => recordLost(connection, record, budget),
     runs: (job, page, budget) => readRuns(connection, job, page, budget),
     runsSince: (job, page, budget) => readRunsSince(connection, job, page, budget),
+    coverage: (job, page, budget) => readCoverage(connection, job, page, budget),
     runsNamed: (job, beginning, most, budget) => readRunsNamed(connection, job, beginning, most, budget),
     acts: (job, page, budget) => readActs(connection, job, page, budget),
     noteHealed: (job, healed, budget) => noteHealed(connection, job, healed, budget),

@@ -3,7 +3,7 @@
  * lease when they came, pauses. Pure; small however long the history is, since what a later run was to do covers what an
  * earlier one was.
  */
-import type { ActRecord, RunRecord } from "../control/control-store.ts";
+import type { ActRecord, RunCoverage } from "../control/control-store.ts";
 import type { RunOutcome } from "../outcome.ts";
 
 /** A run that was to do ticks and ended without having done all of them. Instants are in milliseconds since the epoch. */
@@ -32,7 +32,7 @@ export interface Pause {
 
 export interface Attempts {
   /** In the order in which the runs started. */
-  add(record: RunRecord): void;
+  add(record: RunCoverage): void;
   addTry(tried: Try): void;
   /** Ticks up to this one are settled, and nothing more is asked of them. */
   settled(through: number): void;

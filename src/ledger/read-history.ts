@@ -1,8 +1,15 @@
 /** A job's history as the ledger needs it: pages of run records in the order of time, and its acts. Memory stays flat. */
-import type { ActRecord, Budget, ControlState, ControlStore, RunRecord } from "../control/control-store.ts";
+import type {
+  ActRecord,
+  Budget,
+  ControlState,
+  ControlStore,
+  RunCoverage,
+  RunRecord,
+} from "../control/control-store.ts";
 
 /** What the ledger reads from. */
-export type HistoryStore = Pick<ControlStore, "read" | "runs" | "runsSince" | "acts">;
+export type HistoryStore = Pick<ControlStore, "read" | "runs" | "runsSince" | "coverage" | "acts">;
 
 export interface History {
   readonly state: ControlState | undefined;
@@ -15,6 +22,8 @@ export interface History {
    * @param from a tick, in milliseconds since the epoch
    */
   recordsFor(from: number): AsyncGenerator<readonly RunRecord[]>;
+  /** The same in brief. */
+  coverageFor(from: number): AsyncGenerator<readonly RunCoverage[]>;
 }
 
 /** The control item is read first, so that what it says has been settled is on record by the time the records are read. */
@@ -31,7 +40,8 @@ export const readHistory = async (job: string, store: HistoryStore, budget: () =
     state,
     names,
     acts: acts.reverse(),
-    recordsFor: (from) => recordsFor(from, names, store, budget),
+    recordsFor: (from) => pagesFor(from, names, store, budget, store.runsSince),
+    coverageFor: (from) => pagesFor(from, names, store, budget, store.coverage),
   };
 };
 
@@ -47,17 +57,22 @@ const readActs = async (name: string, into: ActRecord[], store: HistoryStore, bu
   } while (before !== undefined);
 };
 
-async function* recordsFor(
+async function* pagesFor<Run>(
   from: number,
   names: readonly string[],
   store: HistoryStore,
   budget: () => Budget,
-): AsyncGenerator<readonly RunRecord[]> {
+  readPage: (
+    job: string,
+    page: { limit: number; from: number; after?: string },
+    budget: Budget,
+  ) => Promise<{ readonly runs: readonly Run[]; readonly next?: string }>,
+): AsyncGenerator<readonly Run[]> {
   const start = await startFor(from, names, store, budget);
   for (const name of names.slice(start.name)) {
     const since = name === names[start.name] ? start.at : 0;
     const read = (after?: string) =>
-      store.runsSince(name, { limit: pageSize, from: since, ...(after === undefined ? {} : { after }) }, budget());
+      readPage(name, { limit: pageSize, from: since, ...(after === undefined ? {} : { after }) }, budget());
     let coming = read();
     for (;;) {
       const page = await coming;

@@ -90,7 +90,7 @@ async function* pagesOf(job: WatchedJob, span: LedgerSpan, deps: LedgerDeps): As
     const settler = settlerOfEntry(entry, entry.fence);
     return settler === undefined ? [] : fold.add(settler);
   };
-  for await (const records of history.recordsFor(span.from)) {
+  for await (const records of history.coverageFor(span.from)) {
     const certain: Settlement[] = [];
     for (const record of records) {
       while (skips.length > 0 && skips[0]!.startedAt <= record.startedAt) certain.push(...fold.add(skips.shift()!));

@@ -9,7 +9,7 @@
  * Runs settle in the order of their fences. Records come about in the order in which the runs started, by the clocks of their
  * machines, which is nearly the same; how far it may differ is bounded, so that a long history needs little memory.
  */
-import type { ActRecord, RunEntry, RunRecord, SkippedTicks } from "../control/control-store.ts";
+import type { ActRecord, RunCoverage, RunEntry, SkippedTicks } from "../control/control-store.ts";
 
 /** A run or an act, as far as it settles ticks. Instants are in milliseconds since the epoch. */
 export interface Settler {
@@ -36,7 +36,7 @@ export interface Settlement {
 }
 
 /** What a record says of who settled what; `undefined` where the run settled nothing. */
-export const settlerOf = (record: RunRecord): Settler | undefined => {
+export const settlerOf = (record: RunCoverage): Settler | undefined => {
   const { id, fence, outcome, ticks, completed } = record;
   // A run without a fence never committed anything.
   if (fence === undefined || outcome === "dry_run" || completed === undefined) return undefined;

@@ -132,6 +132,62 @@ export const recordsConformance = (under: StoreUnderTest): void => {
       expect(seen).toEqual(ids);
     });
 
+    it("are read oldest first from an instant on, whole or in brief, and by the beginning of an id", async () => {
+      const [scene, other] = [openScene(under.store), openScene(under.store)];
+      await other.finish(await other.grant());
+      const started: number[] = [];
+      for (const id of ["ab1", "ab2", "b3", "ab4"]) {
+        const now = scene.clock.now();
+        const { tick } = scene;
+        const granted = await scene.grant({ run: { id, startedAt: now, trigger: "schedule" } });
+        const { record } = scene.finishOf(granted);
+        const more = { ticks: { from: tick, through: tick, count: 1 }, completed: tick, nextTick: tick + minute };
+        await scene.finish(granted, "succeeded", { record: { ...record, ...more, watermarkAfter: "w" } });
+        started.push(now);
+        scene.clock.advance(minute);
+      }
+      await scene.pause();
+      const { store, job } = scene;
+      for (const kind of ["runsSince", "coverage"] as const) {
+        const from = started[1] as number;
+        const first = await store[kind](job, { limit: 2, from }, scene.budget());
+        const next = await store[kind](job, { limit: 2, from, after: first.next as string }, scene.budget());
+        expect([first, next].map(({ runs }) => runs.map(({ id }) => id))).toEqual([["ab2", "b3"], ["ab4"]]);
+      }
+      const whole = (await store.runsSince(job, { limit: 1, from: 0 }, scene.budget())).runs[0];
+      const { id, fence, outcome, startedAt, endedAt, ticks, completed, nextTick } = whole!;
+      expect((await store.coverage(job, { limit: 1, from: 0 }, scene.budget())).runs).toEqual([
+        { id, fence, outcome, startedAt, endedAt, ticks, completed, nextTick },
+      ]);
+      const named = async (beginning: string, most: number) =>
+        (await store.runsNamed(job, beginning, most, scene.budget())).map((run) => run.id);
+      expect([await named("ab", 9), await named("ab", 2), await named("ab2", 9), await named("c", 9)]).toEqual([
+        ["ab4", "ab2", "ab1"],
+        ["ab4", "ab2"],
+        ["ab2"],
+        [],
+      ]);
+    });
+
+    it("are read apart from acts, which are paged newest first", async () => {
+      const scene = openScene(under.store);
+      for (const act of [scene.pause, scene.resume, scene.pause]) {
+        await act();
+        scene.clock.advance(minute);
+      }
+      const read = (before?: string) =>
+        scene.store.acts(scene.job, { limit: 2, ...(before === undefined ? {} : { before }) }, scene.budget());
+      const first = await read();
+      const second = await read(first.next);
+      expect([...first.acts, ...second.acts].map(({ kind, by }) => [kind, by])).toEqual([
+        ["pause", "ann"],
+        ["resume", "ann"],
+        ["pause", "ann"],
+      ]);
+      expect(first.acts).toHaveLength(2);
+      expect(await scene.records()).toEqual([]);
+    });
+
     it("keep every field, watermarks and errors too", async () => {
       const scene = openScene(under.store);
       const granted = await scene.grant();

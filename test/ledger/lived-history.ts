@@ -403,6 +403,13 @@ const storeOf = (state: ControlState, records: readonly RunRecord[], acts: reado
     const here = found.slice(0, 3);
     return { here, next: here.length < found.length ? { next: token(here.at(-1) as T) } : {} };
   };
+  const oldestFirst = async (_: string, { from, after }: { from: number; after?: string }) => {
+    const { here, next } = page(
+      ascending.filter((record) => record.startedAt >= from && (after === undefined || key(record) > after)),
+      key,
+    );
+    return { runs: here, ...next };
+  };
   return {
     read: async (job) => (job === "job" ? state : undefined),
     runs: async (_, { before }) => {
@@ -412,13 +419,8 @@ const storeOf = (state: ControlState, records: readonly RunRecord[], acts: reado
       );
       return { runs: here, ...next };
     },
-    runsSince: async (_, { from, after }) => {
-      const { here, next } = page(
-        ascending.filter((record) => record.startedAt >= from && (after === undefined || key(record) > after)),
-        key,
-      );
-      return { runs: here, ...next };
-    },
+    runsSince: oldestFirst,
+    coverage: oldestFirst,
     acts: async (_, { before }) => {
       const { here, next } = page(
         acts.filter(({ at }) => before === undefined || at < Number(before)).toReversed(),

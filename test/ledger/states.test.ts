@@ -41,6 +41,7 @@ const storeOf = ({ state, records = [], acts = [], older }: Kept): HistoryStore 
         .toReversed(),
     }),
     runsSince: async (job, { from }) => ({ runs: recordsOf(job).filter(({ startedAt }) => startedAt >= from) }),
+    coverage: async (job, { from }) => ({ runs: recordsOf(job).filter(({ startedAt }) => startedAt >= from) }),
     acts: async (job) => ({ acts: (job === "old" ? (older?.acts ?? []) : acts).toReversed() }),
   };
 };
