@@ -183,6 +183,22 @@ describe("a tick", () => {
     ]);
   });
 
+  it("is its run's also where the clocks of two machines put their records the other way round", async () => {
+    const ahead = record(1, 0, 1, { startedAt: at(2) + 2_000, endedAt: at(2) + 2_500 });
+    const died = record(2, 2, 2, {
+      outcome: "crashed",
+      ticks: { from: at(2), through: at(2), count: 1 },
+      startedAt: at(2) + 1_000,
+      endedAt: at(2.4),
+    });
+    const entries = await read({ records: [died, ahead], state: { tick: at(2) }, now: at(2.5) });
+    expect(entries.map(({ state, run }) => [state, run])).toEqual([
+      ["covered", "run 1"],
+      ["done", "run 1"],
+      ["done", "run 2"],
+    ]);
+  });
+
   it("of before the job had its name is known by the old one's records and acts", async () => {
     const skip: ActRecord = {
       id: "s",
