@@ -38,7 +38,7 @@ export class ExplorationFailedError extends CronfenceError implements FoundFailu
         head,
         ...why,
         "",
-        broken,
+        `this doesn't hold: ${broken}`,
         "",
         ...timeline.map((line) => `  ${line}`),
         "",

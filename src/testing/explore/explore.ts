@@ -13,17 +13,17 @@
  * A pause is at a request's way out or back, of cronfence's or of the job's own clients of DynamoDB, and nowhere else: code that
  * waits for anything else runs on. Runners share the module's variables, as invocations of one environment do.
  */
-import type { RunRecord } from "../../control/control-store.ts";
 import type { Job } from "../../job.ts";
 import { seededRandom } from "../../rehearse/random.ts";
 import { onScene } from "../drills/scene.ts";
-import { type Differences, differencesBetween, partsBetween } from "../drills/state.ts";
+import { partsBetween } from "../drills/state.ts";
 import { ExplorationFailedError } from "./exploration-failed-error.ts";
 import { checkOptions, type ExploreOptions, planOf } from "./explore-options.ts";
 import type { Stage } from "./history.ts";
 import { type Played, play } from "./play.ts";
 import { countLonger, longerBy, type Root, readSchedule, type Schedule, scheduleText, shrink } from "./schedule.ts";
 import { simulateSurroundings } from "./surroundings.ts";
+import { brokenBy, unfinished } from "./verdict.ts";
 import type { WorldOptions } from "./world.ts";
 
 /** What was explored, when nothing was found. */
@@ -108,6 +108,12 @@ const exploreOn = async (stage: Stage, options: ExploreOptions): Promise<Explora
     return judged.broken === undefined ? undefined : judged;
   };
 
+  const shortestOf = async (judged: Judged): Promise<Judged> => {
+    if ((await breaks(judged.schedule)) !== undefined) return shrink(judged, breaks);
+    const hint = "(played again, this schedule breaks nothing: the job depends on something that isn't simulated)";
+    return { ...judged, broken: `${judged.broken}\n${hint}` };
+  };
+
   if (replay !== undefined) {
     const judged = await judge(readSchedule(replay));
     if (judged.broken !== undefined) throw failureOf(name, judged, 1);
@@ -130,7 +136,7 @@ const exploreOn = async (stage: Stage, options: ExploreOptions): Promise<Explora
     for (const schedule of sample(count === 0 ? [[]] : eachLonger(roots), all, share, random)) {
       schedules += 1;
       const judged = await judge(schedule);
-      if (judged.broken !== undefined) throw failureOf(name, await shrink(judged, breaks), schedules);
+      if (judged.broken !== undefined) throw failureOf(name, await shortestOf(judged), schedules);
       level.push({ schedule, steps: judged.played.steps });
       last = judged.played;
     }
@@ -155,62 +161,6 @@ function* sample<Of>(from: Iterable<Of>, all: number, most: number, random: () =
     left -= 1;
   }
 }
-
-/** An undisturbed history in which something fails tells nothing about faults. */
-const unfinished = ({ records }: Played): string | undefined => {
-  const failed = records.find(({ outcome }) => outcome !== "succeeded" && outcome !== "capped");
-  if (failed === undefined) return undefined;
-  return `the job's runs succeed where nothing goes wrong: one of them ${failed.outcome}${failed.error ? `, ${failed.error.name}: ${failed.error.message}` : ""}`;
-};
-
-const brokenBy = async (
-  played: Played,
-  expected: Played,
-  ignored: ReadonlySet<string>,
-  { scene, job }: Stage,
-  check: ExploreOptions["check"],
-): Promise<string | undefined> => {
-  if (played.violation !== undefined) return played.violation;
-  const differences = differencesBetween(expected.state, played.state, ignored);
-  const different = differencesText(differences);
-  if (different !== undefined) {
-    const { ownWrites } = played;
-    const hint =
-      ownWrites.length === 0
-        ? ""
-        : `\n(the job writes past its commits, which no fence stands behind and no watermark goes with: ${[...new Set(ownWrites)].join("; ")})`;
-    return `the tables are as an undisturbed run leaves them: ${different}${hint}`;
-  }
-  if (job.work.shape !== "run") {
-    const [expectedItems, items] = [itemsOn(expected.records), itemsOn(played.records)];
-    if (items !== expectedItems) {
-      return `each item is done once: the records count ${items} items, and ${expectedItems} in an undisturbed run`;
-    }
-  }
-  try {
-    await check?.({ client: scene.ground.client, records: played.records });
-  } catch (error) {
-    return `the check holds: ${(error as Error)?.message ?? String(error)}`;
-  }
-  return undefined;
-};
-
-const itemsOn = (records: readonly RunRecord[]): number => records.reduce((sum, { items }) => sum + items, 0);
-
-const differencesText = ({ missing, extra, different }: Differences): string | undefined => {
-  const lines = [
-    ...missing.map((name) => `${name} is missing`),
-    ...extra.map((name) => `${name} shouldn't be there`),
-    ...different.map(
-      ({ name, path, expected, found }) =>
-        `${name}${path === "" ? "" : `, ${path}`} is ${JSON.stringify(found)}, and ${JSON.stringify(expected)} undisturbed`,
-    ),
-  ];
-  if (lines.length === 0) return undefined;
-  const more = lines.length - mostLines;
-  return lines.slice(0, mostLines).join("; ") + (more > 0 ? `; and ${more} more` : "");
-};
-const mostLines = 5;
 
 const failureOf = (job: string, { schedule, played, broken = "" }: Judged, schedules: number): ExplorationFailedError =>
   new ExplorationFailedError(job, {

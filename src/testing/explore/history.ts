@@ -84,7 +84,7 @@ export const openHistory = (stage: Stage, schedule: Schedule, control: ControlSt
       return;
     }
     const before = seen;
-    seen = await lookAt(scene, job.name);
+    seen = shownIn(reply, job.name) ?? (await lookAt(scene, job.name));
     effect = effectOf(reply, { before, after: seen });
     const wrote = request.operation === "TransactWriteItems" && transactions.isDone(request.body, token);
     const { account } = attempts.get(actor) as Attempt;
@@ -167,6 +167,14 @@ export const lookAt = async ({ ground }: Scene, job: string): Promise<ControlSta
   const { body } = await ground.line.send("GetItem", request);
   return readState(job, JSON.parse(Buffer.from(body).toString()).Item);
 };
+
+/** An answer that shows the whole control item, as that to an acquisition does, spares a look at it. */
+const shownIn = ({ body }: WireReply, job: string): ControlState | undefined => {
+  const { Attributes } = JSON.parse(Buffer.from(body).toString()) as { readonly Attributes?: ControlItem };
+  return Attributes?.fence === undefined ? undefined : readState(job, Attributes);
+};
+
+type ControlItem = Parameters<typeof readState>[1];
 
 /** Tells transactions that were done from those that a server only knew by their token. */
 const transactionsSeen = () => {

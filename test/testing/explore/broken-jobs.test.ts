@@ -78,6 +78,51 @@ it.each(cases)("a job that %s", async (_, job, more, broken) => {
   await isShortest(job, options, error.replay);
 });
 
+it("what is found is told in full: faults, rule, timeline, and how to see it again", async () => {
+  const { message, replay } = await found(watermarkFirst, { tables, ticks: 1, replay: "crash-before@A.3" });
+  expect(replay).toBe("crash-before@A.3");
+  expect(message.split("\n").map((line) => line.replace(/fence \d+/, "fence F"))).toEqual([
+    'job "watermark-first" breaks a rule when this goes wrong',
+    "  A.3 its sender dies before it arrives (crash-before)",
+    "",
+    'this doesn\'t hold: the tables are as an undisturbed run leaves them: counts id="piece 1" is missing',
+    "",
+    "  01-12 12:00:00.000  A      starts for tick 2026-01-12T12:00:00.000Z",
+    "  01-12 12:00:00.000  A.1    UpdateItem control: granted fence F",
+    "  01-12 12:00:00.001  A.2    TransactWriteItems control: commit 1, watermark 1",
+    "  01-12 12:00:00.002  A.3    TransactWriteItems control, counts: never sent; crash-before: its sender dies before it arrives",
+    "  01-12 12:01:00.002  B      starts for tick 2026-01-12T12:00:00.000Z; try 2",
+    "  01-12 12:01:00.002  B.1    UpdateItem control: granted fence F",
+    "  01-12 12:01:00.003  B.2    PutItem run: done",
+    "  01-12 12:01:00.004  B.3    TransactWriteItems control: commit 1, watermark 2",
+    "  01-12 12:01:00.005  B.4    TransactWriteItems control, counts: commit 2",
+    "  01-12 12:01:00.006  B.5    TransactWriteItems control, run: lease given back, tick 2026-01-12T12:00:00.000Z completed",
+    "  01-12 12:01:00.006  B      reports succeeded: 1 items, 2 commits",
+    "  01-12 12:01:00.007         nothing more goes wrong",
+    "  01-12 18:05:00.000  C      starts for tick 2026-01-12T12:05:00.000Z",
+    "  01-12 18:05:00.000  C.1    UpdateItem control: granted fence F",
+    "  01-12 18:05:00.001  C.2    TransactWriteItems control: commit 1, watermark 3",
+    "  01-12 18:05:00.002  C.3    TransactWriteItems control, counts: commit 2",
+    "  01-12 18:05:00.003  C.4    TransactWriteItems control: commit 3, watermark 4",
+    "  01-12 18:05:00.004  C.5    TransactWriteItems control, counts: commit 4",
+    "  01-12 18:05:00.005  C.6    TransactWriteItems control, run: lease given back, tick 2026-01-12T12:05:00.000Z completed",
+    "  01-12 18:05:00.005  C      reports succeeded: 2 items, 4 commits",
+    "",
+    'replay: "crash-before@A.3"',
+  ]);
+});
+
+it("a job that doesn't do the same each time is told of it", async () => {
+  let plays = 0;
+  const job = defineJob({ ...every5, name: "moody", tick: (tick) => (plays === 5 ? [] : [count(tick.id)]) });
+  const seed = () => {
+    plays += 1;
+    return {};
+  };
+  const error = await found(job, { tables, ticks: 1, seed, budget: 10 });
+  expect(error.broken).toMatch(/^the tables are as .* is missing; .*\n\(played again, this schedule breaks nothing/);
+});
+
 /** It fails again, in the same words, and without any one of its faults it doesn't. */
 const isShortest = async (job: Job, options: ExploreOptions, replay: string): Promise<void> => {
   const again = await found(job, { ...options, replay });
