@@ -199,6 +199,19 @@ describe("a tick", () => {
     ]);
   });
 
+  it("is as its run's record says where that was written while the ledger was read", async () => {
+    const entry = { id: "run 2", owner: "o", tick: at(3), startedAt: at(3), trigger: "schedule" as const, seq: 0 };
+    const { completed: _, ...ended } = record(2, 3, 3, { outcome: "failed", startedAt: at(3), endedAt: at(3.1) });
+    const { fence: __, ...died } = ended;
+    const done = record(1, 0, 2);
+    const going = { tick: at(2), owner: "o", run: entry, leaseUntil: at(9) };
+    const failed = { tick: at(3), state: "failed", run: "run 2" };
+    const read3 = async (state: Kept["state"], last: RunRecord) =>
+      (await read({ records: [done, last], state: { tick: at(2), ...state }, now: at(3.2) })).at(-1);
+    expect(await read3(going, ended)).toEqual({ ...failed, outcome: "failed" });
+    expect(await read3({ prev: [entry] }, { ...died, outcome: "crashed" })).toEqual({ ...failed, outcome: "crashed" });
+  });
+
   it("of before the job had its name is known by the old one's records and acts", async () => {
     const skip: ActRecord = {
       id: "s",
