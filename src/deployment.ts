@@ -2,7 +2,7 @@
  * What a job's definition says of where it runs: the function's size and retries, what its role may do, what pages. Nothing
  * of it is looked at by a run; `infra/` makes functions, roles, schedules and alarms of it.
  */
-import * as z from "zod/mini";
+import { is, isRecord, listOf, objectOf, oneOf, optional, textThat, trueOrFalse, wholeNumber } from "./shape.ts";
 
 /** What the job's own role may do with one of the application's tables. */
 export interface TableAccess {
@@ -66,20 +66,20 @@ const tableName = /^[A-Za-z0-9_.-]{3,255}$/;
 const tableArn = /^arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/[A-Za-z0-9_.-]{3,255}$/;
 
 export const accessShape = {
-  table: z.string().check(z.refine((table) => tableName.test(table) || tableArn.test(table))),
-  index: z.optional(z.string().check(z.regex(tableName))),
-  read: z.optional(z.boolean()),
-  write: z.optional(z.boolean()),
+  table: textThat((table) => tableName.test(table) || tableArn.test(table)),
+  index: optional(textThat((index) => tableName.test(index))),
+  read: optional(trueOrFalse),
+  write: optional(trueOrFalse),
 };
 
 /** https://docs.aws.amazon.com/lambda/latest/api/API_CreateFunction.html */
 export const deploymentShape = {
-  memory: z.optional(z.int().check(z.gte(128), z.lte(10_240))),
-  retries: z.optional(z.union([z.literal(0), z.literal(1), z.literal(2)])),
-  access: z.optional(z.array(z.strictObject(accessShape))),
-  environment: z.optional(z.custom<Readonly<Record<string, string>>>(isRecord)),
-  alarms: z.optional(z.boolean()),
-  description: z.optional(z.string().check(z.minLength(1), z.maxLength(256))),
+  memory: optional(wholeNumber(128, 10_240)),
+  retries: optional(oneOf(0, 1, 2)),
+  access: optional(listOf(objectOf(accessShape))),
+  environment: optional(is<Readonly<Record<string, string>>>(isRecord)),
+  alarms: optional(trueOrFalse),
+  description: optional(textThat(({ length }) => length >= 1 && length <= 256)),
 };
 
 /** What each option must be, for the error that refuses it. */
@@ -127,7 +127,3 @@ const variableProblems = ([name, value]: [string, unknown]): string[] => [
       ]),
   ...(typeof value === "string" ? [] : [`environment.${name} must be a text, and is a value of type ${typeof value}`]),
 ];
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

@@ -1,5 +1,4 @@
 /** The check of a job's options: everything that can't be accepted, at once, each with its value and what is allowed. */
-import * as z from "zod/mini";
 import { leastSlackMs } from "./alert.ts";
 import { accessShape, deploymentAllowed, deploymentProblems, deploymentShape } from "./deployment.ts";
 import { type Duration, milliseconds } from "./duration.ts";
@@ -8,27 +7,37 @@ import { isInstant } from "./instant.ts";
 import { metricsKinds } from "./observe/metrics.ts";
 import { isPingUrl } from "./observe/ping.ts";
 import type { Exception, Schedule } from "./schedule/index.ts";
+import {
+  type Checked,
+  is,
+  isRecord,
+  numberThat,
+  objectOf,
+  oneOf,
+  optional,
+  textThat,
+  trueOrFalse,
+  wholeNumber,
+} from "./shape.ts";
 import { unknownOption } from "./unknown-option.ts";
 
 /** @throws InvalidOptionsError */
-export const readOptions = (subject: string, options: unknown): z.infer<typeof optionsSchema> => {
+export const readOptions = (subject: string, options: unknown): Options => {
   const problems: string[] = [];
   const given: Record<string, unknown> = isRecord(options) ? options : {};
   if (!isRecord(options)) problems.push(`options must be an object, not ${show(options)}`);
   for (const key of Object.keys(given)) if (!known.includes(key)) problems.push(unknownOption(key, known));
-  const parsed = optionsSchema.safeParse(given);
-  for (const issue of parsed.error?.issues ?? []) {
-    const path = issue.path.join(".");
-    const unknownKeys = issue.code === "unrecognized_keys" ? issue.keys : [];
+  for (const misfit of optionsCheck(given, [])) {
+    const path = misfit.path.join(".");
     const options = nested[path.replace(/\.\d+/g, "")] ?? [];
-    for (const key of unknownKeys) problems.push(unknownOption(`${path}.${key}`, options));
-    if (unknownKeys.length > 0) continue;
-    const must = allowed[issue.path[0] as keyof typeof shape];
-    problems.push(`${path} is ${show(at(given, issue.path))}, and must be ${must}`);
+    for (const key of misfit.unknownKeys ?? []) problems.push(unknownOption(`${path}.${key}`, options));
+    if (misfit.unknownKeys !== undefined) continue;
+    const must = allowed[misfit.path[0] as keyof typeof shape];
+    problems.push(`${path} is ${show(at(given, misfit.path))}, and must be ${must}`);
   }
   problems.push(...shapeProblems(given), ...deploymentProblems(given));
-  if (parsed.data === undefined || problems.length > 0) throw new InvalidOptionsError(subject, problems);
-  return parsed.data;
+  if (problems.length > 0) throw new InvalidOptionsError(subject, problems);
+  return Object.fromEntries(known.filter((key) => key in given).map((key) => [key, given[key]])) as Options;
 };
 
 const isSchedule = (value: unknown) =>
@@ -37,58 +46,54 @@ const isSource = (value: unknown) => isRecord(value) && typeof value.read === "f
 const isDuration = (value: unknown) => milliseconds(value) !== undefined;
 const isFunction = (value: unknown) => typeof value === "function";
 
-const duration = z.custom<Duration>(isDuration);
-const count = z.optional(z.int().check(z.gte(1)));
+const duration = is<Duration>(isDuration);
+const count = optional(wholeNumber(1));
 const limitShape = { items: count, pages: count, transactions: count };
 const alertShape = {
-  missedAfter: z.optional(z.custom<Duration>((value) => (milliseconds(value) ?? 0) >= leastSlackMs)),
+  missedAfter: optional(is<Duration>((value) => (milliseconds(value) ?? 0) >= leastSlackMs)),
   failures: count,
 };
-const pingUrl = z.optional(z.custom<string>(isPingUrl));
+const pingUrl = optional(is<string>(isPingUrl));
 const pingShape = { start: pingUrl, success: pingUrl, fail: pingUrl };
+const usualShape = { factor: numberThat((factor) => factor >= 1), history: optional(wholeNumber(3, 20)) };
+const shareShape = { of: is(isFunction), atMost: numberThat((share) => share > 0 && share <= 1) };
+const destructiveShape = {
+  max: wholeNumber(0),
+  usual: optional(objectOf(usualShape)),
+  share: optional(objectOf(shareShape)),
+};
 const shape = {
-  name: z.string().check(z.regex(/^[A-Za-z0-9_-]{1,64}$/)),
-  schedule: z.optional(z.custom<Schedule>(isSchedule)),
+  name: textThat((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)),
+  schedule: optional(is<Schedule>(isSchedule)),
   timeout: duration,
-  ttl: z.optional(duration),
-  skew: z.optional(duration),
-  overlap: z.optional(z.enum(["queue", "skip", "takeover"])),
-  dryRun: z.optional(z.boolean()),
-  alert: z.optional(z.strictObject(alertShape)),
-  ping: z.optional(z.strictObject(pingShape)),
-  metrics: z.optional(z.enum(metricsKinds)),
-  onUnknown: z.optional(z.custom((value) => value === "retry" || value === "block" || isFunction(value))),
-  destructive: z.optional(
-    z.strictObject({
-      max: z.int().check(z.gte(0)),
-      usual: z.optional(
-        z.strictObject({
-          factor: z.number().check(z.gte(1)),
-          history: z.optional(z.int().check(z.gte(3), z.lte(20))),
-        }),
-      ),
-      share: z.optional(z.strictObject({ of: z.custom(isFunction), atMost: z.number().check(z.gt(0), z.lte(1)) })),
-    }),
-  ),
-  plan: z.optional(z.custom(isFunction)),
-  limit: z.optional(z.strictObject(limitShape)),
-  onBacklog: z.optional(z.enum(["wait", "continue"])),
+  ttl: optional(duration),
+  skew: optional(duration),
+  overlap: optional(oneOf("queue", "skip", "takeover")),
+  dryRun: optional(trueOrFalse),
+  alert: optional(objectOf(alertShape)),
+  ping: optional(objectOf(pingShape)),
+  metrics: optional(oneOf(...metricsKinds)),
+  onUnknown: optional(is((value) => value === "retry" || value === "block" || isFunction(value))),
+  destructive: optional(objectOf(destructiveShape)),
+  plan: optional(is(isFunction)),
+  limit: optional(objectOf(limitShape)),
+  onBacklog: optional(oneOf("wait", "continue")),
   maxChain: count,
   concurrency: count,
-  onItemError: z.optional(z.enum(["stop", "park"])),
+  onItemError: optional(oneOf("stop", "park")),
   maxAttempts: count,
   maxParked: count,
-  run: z.optional(z.custom(isFunction)),
-  except: z.optional(z.custom<readonly Exception[]>(Array.isArray)),
-  jitter: z.optional(duration),
-  exact: z.optional(z.boolean()),
-  startAt: z.optional(z.custom<string>((value) => typeof value === "string" && isInstant(value))),
-  startWithin: z.optional(duration),
-  catchUp: z.optional(z.enum(["all", "latest", "none"])),
+  run: optional(is(isFunction)),
+  except: optional(is<readonly Exception[]>(Array.isArray)),
+  jitter: optional(duration),
+  exact: optional(trueOrFalse),
+  startAt: optional(textThat(isInstant)),
+  startWithin: optional(duration),
+  catchUp: optional(oneOf("all", "latest", "none")),
   maxTicks: count,
-  tick: z.optional(z.custom(isFunction)),
-  process: z.optional(z.custom(isFunction)),
-  source: z.optional(z.custom(isSource)),
+  tick: optional(is(isFunction)),
+  process: optional(is(isFunction)),
+  source: optional(is(isSource)),
   ...deploymentShape,
 };
 const known = Object.keys(shape);
@@ -98,11 +103,12 @@ const nested: Readonly<Record<string, readonly string[]>> = {
   alert: Object.keys(alertShape),
   ping: Object.keys(pingShape),
   access: Object.keys(accessShape),
-  destructive: ["max", "usual", "share"],
-  "destructive.usual": ["factor", "history"],
-  "destructive.share": ["of", "atMost"],
+  destructive: Object.keys(destructiveShape),
+  "destructive.usual": Object.keys(usualShape),
+  "destructive.share": Object.keys(shareShape),
 };
-const optionsSchema = z.object(shape);
+const optionsCheck = objectOf(shape, "ignored");
+type Options = Checked<typeof optionsCheck>;
 
 const aDuration = 'a duration such as "30s" or "4m", or a number of milliseconds, more than 0';
 const aCount = "a whole number of at least 1";
@@ -185,9 +191,6 @@ const shapeProblems = (given: Record<string, unknown>): string[] => {
   }
   return problems;
 };
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | undefined)?.[key], value);

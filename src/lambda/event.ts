@@ -2,9 +2,9 @@
  * The events that may start a run. Anything else is refused: an event that isn't understood has no tick, and a run
  * without one could complete the wrong thing.
  */
-import * as z from "zod/mini";
 import { CronfenceError } from "../errors.ts";
 import { isInstant } from "../instant.ts";
+import { type Check, either, listOf, objectOf, oneOf, optional, textThat, trueOrFalse, wholeNumber } from "../shape.ts";
 import type { Trigger } from "../trigger.ts";
 
 /** An invocation whose event no run can be started for. */
@@ -54,7 +54,7 @@ export interface ProbeAnswer {
   readonly version?: string;
 }
 
-const probe = z.strictObject({ probe: z.literal(true) });
+const probe = objectOf({ probe: oneOf(true) });
 
 /**
  * Whether an event is a probe.
@@ -63,40 +63,49 @@ const probe = z.strictObject({ probe: z.literal(true) });
 export const isProbe = (job: string, event: unknown): event is Probe =>
   typeof event === "object" && event !== null && Object.hasOwn(event, "probe") && parse(job, probe, event).probe;
 
-const instant = z.string().check(z.refine(isInstant));
-const text = z.string().check(z.maxLength(2_048));
-const attempt = z.union([z.int().check(z.gte(0)), z.string().check(z.regex(/^\d{1,6}$/))]);
+const instant = textThat(isInstant);
+const text = textThat(({ length }) => length <= 2_048);
+const attempt = either(
+  wholeNumber(0),
+  textThat((digits) => /^\d{1,6}$/.test(digits)),
+);
 
 /** What the schedule's input holds: https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html */
-const scheduler = z.strictObject({
+const scheduler = objectOf({
   job: text,
   scheduledTime: instant,
-  attempt: z.optional(attempt),
-  executionId: z.optional(text),
-  scheduleArn: z.optional(text),
+  attempt: optional(attempt),
+  executionId: optional(text),
+  scheduleArn: optional(text),
 });
 
 /** https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-scheduled-events.html; it has more fields, which don't matter. */
-const scheduledEvent = z.object({
-  source: z.literal("aws.events"),
-  "detail-type": z.literal("Scheduled Event"),
-  time: instant,
-});
+const scheduledEvent = objectOf(
+  { source: oneOf("aws.events"), "detail-type": oneOf("Scheduled Event"), time: instant },
+  "ignored",
+);
 
-const manual = z.strictObject({
-  dryRun: z.optional(z.boolean()),
-  scheduledTime: z.optional(instant),
-  reason: z.optional(text),
+const manual = objectOf({
+  dryRun: optional(trueOrFalse),
+  scheduledTime: optional(instant),
+  reason: optional(text),
   /** Parked items to be done after all. */
-  parked: z.optional(
-    z.union([z.literal("all"), z.array(z.string().check(z.maxLength(900))).check(z.maxLength(1_000))]),
+  parked: optional(
+    either(
+      oneOf("all"),
+      listOf(
+        textThat(({ length }) => length <= 900),
+        0,
+        1_000,
+      ),
+    ),
   ),
   /** Settled ticks to be done after all. */
-  backfill: z.optional(z.array(instant).check(z.minLength(1), z.maxLength(1_000))),
+  backfill: optional(listOf(instant, 1, 1_000)),
   /** Which run in a row this is, of those that a backlog started. */
-  chain: z.optional(z.int().check(z.gte(1), z.lte(1_000_000))),
+  chain: optional(wholeNumber(1, 1_000_000)),
   /** The version that is to run it: any other refuses. */
-  version: z.optional(text),
+  version: optional(text),
 });
 
 /**
@@ -162,12 +171,11 @@ const read = (job: string, event: unknown): Trigger & { readonly expected?: stri
 };
 
 /** The problems name fields, never their contents: an event may hold anything. */
-const parse = <Schema extends z.core.$ZodType>(job: string, schema: Schema, event: unknown): z.infer<Schema> => {
-  const parsed = z.safeParse(schema, event);
-  if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map((issue) =>
-    issue.code === "unrecognized_keys" ? unknownFields(issue.keys) : mustBe(String(issue.path[0])),
+const parse = <T>(job: string, check: Check<T>, event: unknown): T => {
+  const problems = check(event, []).map(({ path, unknownKeys }) =>
+    unknownKeys === undefined ? mustBe(String(path[0])) : unknownFields(unknownKeys),
   );
+  if (problems.length === 0) return event as T;
   throw new InvalidEventError(job, `the event isn't understood: ${problems.join("; ")}`);
 };
 
