@@ -212,6 +212,13 @@ describe("a tick", () => {
     expect(await read3({ prev: [entry] }, { ...died, outcome: "crashed" })).toEqual({ ...failed, outcome: "crashed" });
   });
 
+  it("that was done long before its time, by hand, is found however much has happened since", async () => {
+    const early = record(1, 0, 5, { trigger: "manual", startedAt: at(0.5), endedAt: at(0.6) });
+    const { ticks: _, ...byHand } = record(2, 5, 5, { trigger: "manual", startedAt: at(2), endedAt: at(2.1) });
+    const kept = { records: [early, byHand], state: { tick: at(5) }, now: at(5.5), from: at(4) };
+    expect(await states(kept)).toEqual(["04:00 done", "05:00 done"]);
+  });
+
   it("of before the job had its name is known by the old one's records and acts", async () => {
     const skip: ActRecord = {
       id: "s",
