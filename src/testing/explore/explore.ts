@@ -91,7 +91,7 @@ const exploreOn = async (stage: Stage, options: ExploreOptions): Promise<Explora
   const alike = [await play(stage, [], 1)];
   if (stage.job.work.shape === "source") {
     // Which tick's run does an item is open.
-    const allInOne = stage.ticks.slice(1).map((_, index) => ({ kind: "missed", at: `tick${index + 1}` }) as const);
+    const allInOne = stage.ticks.map((_, index) => ({ kind: "missed", at: `tick${index + 1}` }) as const);
     alike.push(await play(stage, allInOne));
   }
   const ignored = new Set([

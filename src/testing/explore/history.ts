@@ -180,23 +180,33 @@ type ControlItem = Parameters<typeof readState>[1];
 const transactionsSeen = () => {
   const tokens = new Set<string>();
   return {
-    /** Whether an accepted transaction has written items of users. @param token it came with its token */
+    /** Whether an accepted transaction has written the job's items. @param token it came with its token */
     isDone: (body: string, token: boolean): boolean => {
       const { ClientRequestToken, TransactItems } = JSON.parse(body) as TransactionBody;
       const isKnown = token && ClientRequestToken !== undefined && tokens.has(ClientRequestToken);
       if (ClientRequestToken !== undefined) tokens.add(ClientRequestToken);
-      return !isKnown && TransactItems.some(writesUsersItem);
+      return !isKnown && TransactItems.some(writesItem);
     },
   };
 };
 
 interface TransactionBody {
   readonly ClientRequestToken?: string;
-  readonly TransactItems: readonly Readonly<Record<string, { readonly TableName: string }>>[];
+  readonly TransactItems: readonly Readonly<Record<string, Action>>[];
 }
 
-const writesUsersItem = (action: TransactionBody["TransactItems"][number]): boolean =>
-  Object.entries(action).some(([kind, { TableName }]) => kind !== "ConditionCheck" && TableName !== controlTable);
+interface Action {
+  readonly TableName: string;
+  readonly Key?: ControlItem;
+  readonly Item?: ControlItem;
+}
+
+/** Users' items, and what is kept of a job's effects and parked items; not the control item, and no records of runs. */
+const writesItem = (action: TransactionBody["TransactItems"][number]): boolean =>
+  Object.entries(action).some(
+    ([kind, { TableName, Key, Item }]) =>
+      kind !== "ConditionCheck" && (TableName !== controlTable || !/^(control$|run#)/.test((Key ?? Item)?.sk?.S ?? "")),
+  );
 
 /** Watermarks that are numbers compare by themselves; whatever else they are, only the job's source knows. */
 const orderOf = ({ work }: Job): Rules["isBehind"] => {

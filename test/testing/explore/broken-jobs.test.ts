@@ -78,6 +78,23 @@ it.each(cases)("a job that %s", async (_, job, more, broken) => {
   await isShortest(job, options, error.replay);
 });
 
+it("a source that begins again is found, though what it does twice looks the same", async () => {
+  const items = ["a", "b", "c"].map((item) => ({ item, cursor: item }));
+  const job = defineJob<string>({
+    ...every5,
+    name: "begins-again",
+    source: {
+      name: "letters",
+      read: async ({ after }) => ({ items: after === "c" ? [] : items, done: true }),
+    },
+    // As many as make a commit for each item.
+    process: (item) =>
+      Array.from({ length: 60 }, (_, i) => ({ Put: { TableName: "counts", Item: { id: `${item} ${i}` } } })),
+  });
+  const error = await found(job, { tables, ticks: 1, replay: "crash-after@A.3" });
+  expect(error.broken).toBe("each item is done once: the records count 5 items, and 3 in an undisturbed run");
+});
+
 it("what is found is told in full: faults, rule, timeline, and how to see it again", async () => {
   const { message, replay } = await found(watermarkFirst, { tables, ticks: 1, replay: "crash-before@A.3" });
   expect(replay).toBe("crash-before@A.3");
