@@ -22,7 +22,7 @@ export async function* pagesOf<T>(items: AsyncIterable<T>, size: number): AsyncG
   if (page.length > 0) yield page;
 }
 
-/** Writes `{ ...head, [name]: [...items], ...tail() }`, as JSON.stringify would with an indent of 2. */
+/** Writes `{ ...head, [name]: [...items], ...tail() }` as JSON, each item on a line of its own. */
 export const writeJson = async (
   head: Readonly<Record<string, unknown>>,
   name: string,
@@ -30,15 +30,12 @@ export const writeJson = async (
   tail: () => Readonly<Record<string, unknown>>,
 ): Promise<void> => {
   const fields = (of: Readonly<Record<string, unknown>>) =>
-    Object.entries(of).map(([key, value]) => `  ${JSON.stringify(key)}: ${indented(value, "  ")}`);
+    Object.entries(of).map(([key, value]) => `  ${JSON.stringify(key)}: ${JSON.stringify(value)}`);
   await write(`{\n${[...fields(head), `  ${JSON.stringify(name)}: [`].join(",\n")}`);
   let count = 0;
   for await (const page of pagesOf(items, 250)) {
-    await write(`${count === 0 ? "" : ","}${page.map((item) => `\n    ${indented(item, "    ")}`).join(",")}`);
+    await write(`${count === 0 ? "" : ","}${page.map((item) => `\n    ${JSON.stringify(item)}`).join(",")}`);
     count += page.length;
   }
   await write(`${[count === 0 ? "]" : "\n  ]", ...fields(tail())].join(",\n")}\n}\n`);
 };
-
-const indented = (value: unknown, by: string): string =>
-  JSON.stringify(value, undefined, 2).replaceAll("\n", `\n${by}`);
