@@ -46,7 +46,8 @@ export const followRun = async (started: StartedRun, options: FollowOptions, dep
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
     // The record is looked for after the item: a run that ended between the two is found by its record.
     const state = await deps.store.read(started.job, budgetOf(deps));
-    const record = await recordOf(started, deps);
+    const holds = state?.owner !== undefined && state.run?.requestId === started.requestId;
+    const record = holds ? undefined : await recordOf(started, deps);
     if (record !== undefined) return { kind: "ended", record };
     const now = clock.now();
     const last = lookAt(started, state, now);
@@ -87,12 +88,18 @@ const pauseOf = (state: ControlState | undefined, now: number) => {
 
 /** The newest record of the invocation: the platform may have tried it more than once. */
 const recordOf = async ({ job, requestId, at }: StartedRun, deps: OperateDeps): Promise<RunRecord | undefined> => {
-  for await (const record of listRuns(job, {}, deps)) {
-    if (record.startedAt < at - clocksDifferMs) return undefined;
-    if (record.requestId === requestId) return record;
+  // Few runs start while one waits; only where all of the first few are new, there may be more.
+  for (const limit of [mostAtFirst, mostLookedAt]) {
+    let allNew = true;
+    for await (const record of listRuns(job, { limit }, deps)) {
+      if (record.requestId === requestId) return record;
+      allNew &&= record.startedAt >= at - clocksDifferMs;
+    }
+    if (!allNew) return undefined;
   }
   return undefined;
 };
+const mostAtFirst = 5;
 
 const covered = async ({ job }: StartedRun, tick: number, deps: OperateDeps): Promise<Followed> => {
   for await (const record of listRuns(job, { limit: mostLookedAt }, deps)) {
@@ -102,4 +109,4 @@ const covered = async ({ job }: StartedRun, tick: number, deps: OperateDeps): Pr
   }
   return { kind: "covered" };
 };
-const mostLookedAt = 100;
+const mostLookedAt = 250;
