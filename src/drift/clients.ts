@@ -4,8 +4,27 @@ export interface ClientConfig {
   readonly region?: string;
 }
 
+/** Spelt out: the type that is inferred would write out each module, and import what only the SDK depends on. */
+export interface Clients {
+  readonly cloudFormation: import("@aws-sdk/client-cloudformation").CloudFormationClient;
+  readonly scheduler: import("@aws-sdk/client-scheduler").SchedulerClient;
+  readonly lambda: import("@aws-sdk/client-lambda").LambdaClient;
+  readonly cloudWatch: import("@aws-sdk/client-cloudwatch").CloudWatchClient;
+  readonly logs: import("@aws-sdk/client-cloudwatch-logs").CloudWatchLogsClient;
+  readonly dynamo: import("@aws-sdk/client-dynamodb").DynamoDBClient;
+  readonly sdk: {
+    readonly cloudFormation: typeof import("@aws-sdk/client-cloudformation");
+    readonly scheduler: typeof import("@aws-sdk/client-scheduler");
+    readonly lambda: typeof import("@aws-sdk/client-lambda");
+    readonly cloudWatch: typeof import("@aws-sdk/client-cloudwatch");
+    readonly logs: typeof import("@aws-sdk/client-cloudwatch-logs");
+    readonly dynamo: typeof import("@aws-sdk/client-dynamodb");
+  };
+  close(): void;
+}
+
 /** @param config the environment says the rest */
-export const openClients = async (config: ClientConfig) => {
+export const openClients = async (config: ClientConfig): Promise<Clients> => {
   const [cloudFormation, scheduler, lambda, cloudWatch, logs, dynamo] = await Promise.all([
     import("@aws-sdk/client-cloudformation"),
     import("@aws-sdk/client-scheduler"),
@@ -30,5 +49,3 @@ export const openClients = async (config: ClientConfig) => {
     },
   };
 };
-
-export type Clients = Awaited<ReturnType<typeof openClients>>;
