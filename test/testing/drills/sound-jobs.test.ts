@@ -55,7 +55,6 @@ const jobs: Record<string, { readonly job: Job } & DrillOptions> = {
         return [add(String(number))];
       },
     }),
-    points: 8,
   },
   "a source that goes on at once": {
     job: defineJob({
@@ -65,7 +64,6 @@ const jobs: Record<string, { readonly job: Job } & DrillOptions> = {
       onBacklog: "continue",
       process: (n) => [add(`${n}`)],
     }),
-    points: 8,
   },
   "due items, guarded": {
     job: defineJob({
@@ -126,6 +124,14 @@ const jobs: Record<string, { readonly job: Job } & DrillOptions> = {
     }),
     only: clockChanges,
   },
+  "a row for each run, named by its id": {
+    job: defineJob({
+      ...base,
+      run: (run) =>
+        run.commitAtEnd([{ Put: { TableName: "results", Item: { id: `run ${run.id}`, text: `by ${run.id}` } } }]),
+    }),
+    only: ["double trigger", "crash at every request, not applied", "crash at every request, applied"],
+  },
   "a run with everything in its finish": {
     job: defineJob<number>({
       ...base,
@@ -142,7 +148,7 @@ const jobs: Record<string, { readonly job: Job } & DrillOptions> = {
 describe.each(Object.entries(jobs))("%s", (_, { job, ...options }) => {
   it("stands its drills", async () => {
     const failed: unknown[] = [];
-    for (const { run } of drills(job, { tables, ticks: 2, ...options }))
+    for (const { run } of drills(job, { tables, ticks: 2, points: 4, ...options }))
       await run().catch((error) => failed.push(error.message));
     expect(failed).toEqual([]);
   });
