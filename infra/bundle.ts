@@ -8,8 +8,9 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build, type Plugin } from "esbuild";
+import { build } from "esbuild";
 import { leftToRuntime, ownSource } from "./left-to-runtime.ts";
+import { lighterModules } from "./lighter-modules.ts";
 import { refuseBundled } from "./never-bundle.ts";
 
 export interface BundleOptions {
@@ -52,7 +53,7 @@ export const bundleHandler = async (handler: string, folder: string, options: Bu
     legalComments: "none",
     // CommonJS packages such as pino ask for Node's own modules by `require`.
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
-    plugins: [leftToRuntime(options.cloudWatch !== true), withoutTransports],
+    plugins: [leftToRuntime(options.cloudWatch !== true), lighterModules],
     logLevel: "warning",
     metafile: true,
     write: false,
@@ -69,17 +70,6 @@ const forPeople = (): string[] =>
   ["cli", "testing", "local", "rehearse"].map((part) =>
     join(relative(process.cwd(), ownSource), part, "**").replaceAll("\\", "/"),
   );
-
-/** pino loads what starts its worker threads, though it never starts any here. */
-const withoutTransports: Plugin = {
-  name: "without-transports",
-  setup: ({ onLoad }) => {
-    onLoad({ filter: /[\\/]pino[\\/]lib[\\/]transport\.js$/ }, () => ({
-      contents: "module.exports = () => { throw new Error(\"pino's transports don't work in a bundle\"); };",
-      loader: "js",
-    }));
-  },
-};
 
 if (process.argv[1] !== undefined && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
   const root = fileURLToPath(new URL("..", import.meta.url));

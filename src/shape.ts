@@ -7,7 +7,7 @@
 type Path = readonly (string | number)[];
 
 /** A place where a value isn't what it must be; or an object with keys that it mustn't have. */
-export interface Misfit {
+interface Misfit {
   readonly path: Path;
   readonly unknownKeys?: readonly string[];
 }
