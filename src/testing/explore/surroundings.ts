@@ -38,7 +38,7 @@ export interface Simulation {
 /** Begins to simulate; one at a time in a process. */
 export const simulateSurroundings = (): Simulation => {
   const calls = watchCalls();
-  const restore = [calls.restore, replaceDate(), replaceTimers(), replaceRandom(), catchClients(), setEnvironment()];
+  const restore = [calls.restore, replaceDate(), replaceTimers(), replaceRandom(), catchClients()];
   return {
     outside: () => calls.open() > 0 || process.getActiveResourcesInfo().some((kind) => passing.test(kind)),
     restore: () => {
@@ -178,22 +178,6 @@ const knowingSurroundings = (real: Handler): Handler =>
       },
     },
   }) as Handler;
-
-/** Clients that were made without them look for these at their first request. Nothing real takes such credentials. */
-const setEnvironment = () => {
-  const settings = { AWS_REGION: "local", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
-  const restore = Object.entries(settings).map(([name, value]) => {
-    const before = process.env[name];
-    process.env[name] = value;
-    return () => {
-      if (before === undefined) delete process.env[name];
-      else process.env[name] = before;
-    };
-  });
-  return () => {
-    for (const each of restore) each();
-  };
-};
 
 /** Counts calls over HTTP, by `node:http` and by `fetch`: https://nodejs.org/api/diagnostics_channel.html#http */
 const watchCalls = () => {

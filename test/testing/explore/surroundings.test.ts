@@ -64,14 +64,18 @@ it("a call to something else is waited for, however long it takes, and comes at 
   const options = { ...undisturbed, ticks: 2, replay: "late@tick1" };
   const { timeline } = await explore(job, options);
   expect((await explore(job, options)).timeline).toEqual(timeline);
+  // No simulated time passes meanwhile.
+  expect(timeline.join("\n")).not.toContain("renewed");
   expect(calls).toBeGreaterThan(8);
 });
 
 it("a client of the job's own reaches the local engine and nothing else, whatever its endpoint", async () => {
   const client = new DynamoDBClient({ endpoint: "http://127.0.0.1:1", maxAttempts: 1 });
+  const { requestHandler } = client.config;
   const get = () => client.send(new GetItemCommand({ TableName: "counts", Key: { id: { S: "a" } } }));
   const { timeline } = await explore(jobDoing(get), undisturbed);
   expect(timeline.join("\n")).toContain("A.2    GetItem counts: done");
+  expect(client.config.requestHandler).toBe(requestHandler);
   await expect(get()).rejects.toThrow("ECONNREFUSED");
 });
 
