@@ -8,6 +8,7 @@ import {
   DescribeTableCommand,
   DescribeTimeToLiveCommand,
   DynamoDBClient,
+  UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import {
   GetRoleCommand,
@@ -25,7 +26,7 @@ import {
 } from "@aws-sdk/client-lambda";
 import { ListTopicsCommand, SNSClient } from "@aws-sdk/client-sns";
 import { dumpTable } from "cronfence/testing";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { fireSchedules, schedulesIn } from "./fire.ts";
 import { type FixtureService, fixtureService, plainService } from "./fixture-service.ts";
 import { cronJob } from "./jobs.ts";
@@ -64,6 +65,10 @@ const files = {
 
 const lambda = () => aws.client(LambdaClient);
 const configurationOf = (name: string) => lambda().send(new GetFunctionConfigurationCommand({ FunctionName: name }));
+const invoke = async (job: string, event: object): Promise<unknown> => {
+  const request = { FunctionName: `shop-jobs-dev-${job}`, Payload: JSON.stringify(event) };
+  return JSON.parse((await lambda().send(new InvokeCommand(request))).Payload?.transformToString() ?? "null");
+};
 const functionNames = async () =>
   ((await lambda().send(new ListFunctionsCommand({}))).Functions ?? []).map(({ FunctionName }) => FunctionName).sort();
 const records = async (job: string) =>
@@ -232,6 +237,25 @@ describe("a service, deployed again", () => {
     expect(await records("hourly")).toHaveLength(1);
   }, 300_000);
 
+  it("has a watchdog that starts what is overdue", async () => {
+    const hourAgo = Date.now() - 3_600_000;
+    await aws.client(DynamoDBClient).send(
+      new UpdateItemCommand({
+        TableName: controlTable,
+        Key: { pk: { S: "job#every-five" }, sk: { S: "control" } },
+        UpdateExpression: "SET #since = :then, #tick = :then REMOVE activeSince",
+        ExpressionAttributeNames: { "#since": "since", "#tick": "tick" },
+        ExpressionAttributeValues: { ":then": { N: `${hourAgo}` } },
+      }),
+    );
+    const now = new Date().toISOString();
+    const looked = await invoke("watchdog", { job: "watchdog", scheduledTime: now, attempt: "1" });
+    expect(looked).toMatchObject({ outcome: "succeeded" });
+    // It doesn't wait for what it has started.
+    await vi.waitUntil(async () => (await records("every-five")).length === 2, { timeout: 60_000, interval: 200 });
+    expect((await records("every-five"))[1]).toMatchObject({ outcome: "succeeded", version: "v2" });
+  }, 300_000);
+
   it("takes one function's code and version alone, and leaves its role", async () => {
     const before = await configurationOf("shop-jobs-dev-hourly");
     await service.write({
@@ -246,14 +270,12 @@ describe("a service, deployed again", () => {
     const after = await configurationOf("shop-jobs-dev-hourly");
     expect(after.Role).toBe(before.Role);
     expect(after.CodeSha256).not.toBe(before.CodeSha256);
-    const event = { job: "hourly", scheduledTime: "2026-03-01T07:18:00Z", attempt: "1" };
-    const answer = await lambda().send(
-      new InvokeCommand({ FunctionName: "shop-jobs-dev-hourly", Payload: JSON.stringify(event) }),
-    );
-    expect(JSON.parse(answer.Payload?.transformToString() ?? "")).toMatchObject({ outcome: "succeeded" });
+    const dueNow = new Date().toISOString();
+    const event = { job: "hourly", scheduledTime: dueNow, attempt: "1" };
+    expect(await invoke("hourly", event)).toMatchObject({ outcome: "succeeded" });
     expect((await records("hourly")).map(({ version }) => version)).toEqual(["v1", "v3"]);
     const rows = await dumpTable(aws.client(DynamoDBClient), "rows");
-    expect(rows.map(({ id }) => id)).toContain("changed#2026-03-01T07:18:00.000Z");
+    expect(rows.map(({ id }) => id)).toContain(`changed#${dueNow}`);
     expect(await configurationOf("shop-jobs-dev-every-five")).toMatchObject({
       Environment: { Variables: { CRONFENCE_VERSION: "v2" } },
     });
