@@ -9,7 +9,7 @@ import type { Undisturbed } from "./undisturbed.ts";
 export const untilDisturbed = async (world: World, { disturbed }: Undisturbed): Promise<number> => {
   for (const tick of world.ticks.slice(0, disturbed)) await world.deliver(tick);
   const tick = world.ticks[disturbed] as number;
-  world.await(tick);
+  world.waitFor(tick);
   return tick;
 };
 

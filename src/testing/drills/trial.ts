@@ -47,7 +47,7 @@ export interface World {
   readonly watch: JobWatch;
   machine(options?: MachineOptions): Machine;
   /** Sets the clock to when `tick` is delivered, unless it is later. */
-  await(tick: number): void;
+  waitFor(tick: number): void;
   /** One invocation on `machine`. Never rejects. */
   invoke(machine: Machine, tick: number, delivery?: Delivery, job?: Job): Promise<Invocation>;
   /** All that Lambda does for one event: up to three tries, the second a minute and the third two minutes later. */
@@ -161,12 +161,12 @@ export const playTrial = async (
         return { error, failed: true };
       }
     },
-    await: (tick) => {
+    waitFor: (tick) => {
       const at = tick === ticks.at(-1) ? tick + closingMs(job) : tick;
       if (clock.now() < at) clock.set(at);
     },
     deliver: async (tick, { requestId = randomUUID(), attempt: from = 1, machine } = {}, other = job) => {
-      world.await(tick);
+      world.waitFor(tick);
       let last: Invocation = { failed: true };
       for (let attempt = from; attempt <= retryDelaysMs.length + 1; attempt += 1) {
         if (attempt > 1) clock.advance(retryDelaysMs[attempt - 2] as number);

@@ -112,7 +112,7 @@ const ignoredElsewhere = async (
 
 const deliverEach = async (world: World, deliver: (tick: number) => Promise<void>): Promise<void> => {
   for (const tick of world.ticks) {
-    world.await(tick);
+    world.waitFor(tick);
     await deliver(tick);
   }
 };
