@@ -1,6 +1,7 @@
 /**
  * The start of a packaged function: from a new process to the end of its first run, whose writes are then committed, against
- * the same two requests by hand on the bare SDK client, and against Powertools' idempotency, logger and metrics.
+ * the same two requests by hand on the bare SDK client, and against Powertools' idempotency, logger and metrics; for the
+ * comparison with others, against npm dynamodb-lock-client, too.
  *
  * Each is bundled twice: as cronfence bundles (`ours`), and with esbuild's own settings for Node.js (`plain`), which are what
  * the usual tools use unless told otherwise. The first shows what cronfence adds to the SDK; the second, what somebody gets
@@ -17,15 +18,41 @@ import { type Row, row } from "./row.ts";
 import { controlTable, resultsTable, type Scene } from "./scene.ts";
 
 const rounds = 15;
-const handlers = ["fenced", "bare", "powertools"] as const;
+type Handler = "fenced" | "bare" | "powertools" | "lock-client";
 const settings = ["ours", "plain"] as const;
-type Start = `${(typeof handlers)[number]}, ${(typeof settings)[number]}`;
+type Setting = (typeof settings)[number];
+type Start = `${Handler}, ${Setting}`;
 type Figures = Readonly<Record<Start, number>>;
 
 export const measureColdStart = async (scene: Scene): Promise<Row[]> => {
+  const { measured, bundles } = await startAll(scene, ["fenced", "bare", "powertools"], settings);
+  return rowsOf(measured, bundles);
+};
+
+export interface StartOfTheBare {
+  /** Of the bare SDK's, bundled with the same settings. */
+  readonly time: number;
+  readonly size: number;
+}
+
+/** All of them, bundled as cronfence bundles. */
+export const compareColdStarts = async (scene: Scene): Promise<Readonly<Record<Handler, StartOfTheBare>>> => {
+  const handlers: readonly Handler[] = ["fenced", "bare", "powertools", "lock-client"];
+  const { measured, bundles } = await startAll(scene, handlers, ["ours"]);
+  const compared = handlers.map((handler) => [
+    handler,
+    {
+      time: median(measured.map((round) => round[`${handler}, ours`] / round["bare, ours"])),
+      size: bundles[`${handler}, ours`].bytes / bundles["bare, ours"].bytes,
+    },
+  ]);
+  return Object.fromEntries(compared);
+};
+
+const startAll = async (scene: Scene, handlers: readonly Handler[], bundledAs: readonly Setting[]) => {
   const folder = await mkdtemp(join(tmpdir(), "cronfence-cold-"));
   try {
-    const bundles = await bundleAll(folder);
+    const bundles = await bundleAll(folder, handlers, bundledAs);
     const environment = functionEnvironment(scene.endpoint, await scene.jobName());
     const starts = Object.keys(bundles) as Start[];
     const measured: Figures[] = [];
@@ -38,7 +65,7 @@ export const measureColdStart = async (scene: Scene): Promise<Row[]> => {
       }
       if (round >= 0) measured.push(times as Figures);
     }
-    return rowsOf(measured, bundles);
+    return { measured, bundles };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -79,11 +106,15 @@ const rowsOf = (measured: readonly Figures[], bundles: Readonly<Record<Start, Bu
   ];
 };
 
-const bundleAll = async (folder: string): Promise<Record<Start, Bundle>> => {
+const bundleAll = async (
+  folder: string,
+  handlers: readonly Handler[],
+  bundledAs: readonly Setting[],
+): Promise<Record<Start, Bundle>> => {
   const bundles: Partial<Record<Start, Bundle>> = {};
   for (const handler of handlers) {
     const source = fileURLToPath(new URL(`cold-start/${handler}.ts`, import.meta.url));
-    for (const setting of settings) {
+    for (const setting of bundledAs) {
       const start: Start = `${handler}, ${setting}`;
       const into = join(folder, start.replace(", ", "-"));
       await (setting === "ours" ? bundleHandler(source, into, { job: handler }) : bundlePlainly(source, into));

@@ -24,7 +24,8 @@ export const cartsTable = "bench-carts";
 export const cartsIndex = "byExpiry";
 export const carts = 10_000;
 
-export const openScene = async (): Promise<Scene> => {
+/** @param filled without carts it is open at once */
+export const openScene = async ({ filled = true } = {}): Promise<Scene> => {
   const engine = await startEngine();
   const client = plainClient(engine.endpoint);
   const metered = meteredClient(engine.endpoint);
@@ -35,7 +36,7 @@ export const openScene = async (): Promise<Scene> => {
     key: { hash: "id" },
     indexes: { [cartsIndex]: { hash: "shop", range: "expiresAtId" } },
   });
-  await fillCarts(client);
+  if (filled) await fillCarts(client);
   const store = dynamoStore({ client, table: controlTable });
   return {
     endpoint: engine.endpoint,
