@@ -48,7 +48,6 @@ const variablesOf = ({ job }: DeployedJob, service: DeployedService): Record<str
   const { settings } = service;
   const pattern = job.watches?.heals === true ? functionNamePattern(service) : undefined;
   return {
-    NODE_OPTIONS: "--enable-source-maps",
     ...settings.environment,
     ...job.deployment.environment,
     CRONFENCE_TABLE: settings.controlTable.name,

@@ -12,6 +12,7 @@ import { runJob } from "../run.ts";
 import type { Trigger } from "../trigger.ts";
 import { isProbe, type Probe, type ProbeAnswer, readEvent } from "./event.ts";
 import { invokeForBacklog, invokeForTick } from "./invoke-again.ts";
+import { showSources } from "./source-positions.ts";
 import { terminationSignal } from "./termination.ts";
 
 /** Dependencies that a function may set; the platform gives the rest. */
@@ -41,7 +42,13 @@ export const lambdaHandler = (job: Job, deps: LambdaDeps = {}): JobHandler => {
   const handle = async (event: unknown, context: LambdaContext = {}): Promise<RunReport | ProbeAnswer> => {
     const trigger = triggerOf(job, event, context, deps);
     if (trigger === "probe") return probeAnswer(job.name, deps);
-    return throwIfFailed(await runJob(job, trigger, { ...platformDeps(context), ...deps }));
+    try {
+      return throwIfFailed(await runJob(job, trigger, { ...platformDeps(context), ...deps }));
+    } catch (error) {
+      // Lambda logs the trace.
+      if (inLambda()) showSources(error);
+      throw error;
+    }
   };
   return handle as JobHandler;
 };

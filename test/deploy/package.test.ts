@@ -104,7 +104,6 @@ describe("a service, packaged", () => {
   it("gives functions the provider's variables, the job's before them, and cronfence's own", () => {
     const { NightlyLambdaFunction, MeasuredLambdaFunction, WatchdogLambdaFunction } = template.Resources;
     expect(NightlyLambdaFunction.Properties.Environment.Variables).toEqual({
-      NODE_OPTIONS: "--enable-source-maps",
       LEVEL: "one",
       BUCKET: { Ref: "Files" },
       CRONFENCE_TABLE: "shop-jobs-dev-cronfence",

@@ -23,21 +23,23 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+const environment = () => ({
+  AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
+  AWS_REGION: "local",
+  AWS_ACCESS_KEY_ID: "local",
+  AWS_SECRET_ACCESS_KEY: "local",
+  AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+  CRONFENCE_TABLE: controlTable,
+  CRONFENCE_LOG_LEVEL: "silent",
+});
+
 /** Loads the bundle, calls its handler once with an event, and prints the report. */
 const invoke = async (event: object) => {
   const script = `const { handler } = await import("./index.mjs");
     console.log(JSON.stringify(await handler(${JSON.stringify(event)}, { awsRequestId: "request-1" })));`;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], {
     cwd: folder,
-    env: {
-      AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
-      AWS_REGION: "local",
-      AWS_ACCESS_KEY_ID: "local",
-      AWS_SECRET_ACCESS_KEY: "local",
-      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
-      CRONFENCE_TABLE: controlTable,
-      CRONFENCE_LOG_LEVEL: "silent",
-    },
+    env: environment(),
   });
   return JSON.parse(stdout);
 };
@@ -119,4 +121,33 @@ it("a handler's own use of a client that cronfence leaves to the runtime is bund
   await symlink(fileURLToPath(new URL("../../node_modules", import.meta.url)), join(folder, "node_modules"));
   await bundleHandler(own, join(folder, "own"));
   expect(await modulesIn(join(folder, "own"), "all")).toContainEqual(expect.stringContaining("client-lambda/"));
+});
+
+it("an error's trace names the sources, though node reads no source maps, and is left as it is without them", async () => {
+  const source = join(folder, "failing.ts");
+  const root = fileURLToPath(new URL("../../src", import.meta.url));
+  const lines = [
+    `import { defineJob } from "${root}/index.ts";`,
+    `import { lambdaHandler } from "${root}/lambda/index.ts";`,
+    "const fail = () => {",
+    '  throw new Error("no", { cause: new Error("because") });',
+    "};",
+    'export const handler = lambdaHandler(defineJob({ name: "failing", timeout: "1m", run: fail }));',
+  ];
+  await writeFile(source, lines.join("\n"));
+  const bundle = join(folder, "failing");
+  await bundleHandler(source, bundle);
+  const script = `const { handler } = await import("./index.mjs");
+    await handler({}).catch((error) => console.log(JSON.stringify([error.stack, error.cause.stack])));`;
+  const traces = async () => {
+    const env = { ...environment(), AWS_LAMBDA_FUNCTION_NAME: "failing" };
+    const ended = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], {
+      cwd: bundle,
+      env,
+    });
+    return JSON.parse(ended.stdout) as string[];
+  };
+  for (const trace of await traces()) expect(trace).toContain(`${source}:4:`);
+  await rm(join(bundle, "index.mjs.map"));
+  for (const trace of await traces()) expect(trace).toContain("index.mjs:");
 });

@@ -38,7 +38,6 @@ describe("A function", () => {
     const environment = { STAGE: "prod", REPORTS_BUCKET: "overridden" };
     const { Environment } = settingsOf(dailyReport, { ...sampleService, settings: { ...settings, environment } });
     expect(Environment.Variables).toEqual({
-      NODE_OPTIONS: "--enable-source-maps",
       STAGE: "prod",
       REPORTS_BUCKET: "reports",
       CRONFENCE_TABLE: "shop-prod-cronfence",
