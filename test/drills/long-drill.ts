@@ -74,8 +74,8 @@ try {
   status = exitStatus;
 } catch (error) {
   // What a person can act on needs no stack.
-  const { message, stack, code } = error as Error & { code?: string };
-  const plain = error instanceof CronfenceError || code?.startsWith("ERR_PARSE_ARGS");
+  const { message, stack, code } = error as Error & { code?: string | number };
+  const plain = error instanceof CronfenceError || String(code).startsWith("ERR_PARSE_ARGS");
   if (!leaving.signal.aborted) console.error(`The drill broke off: ${plain ? message : (stack ?? message)}`);
 }
 process.exit(status);
