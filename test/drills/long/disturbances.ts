@@ -59,7 +59,7 @@ export interface DisturbanceOptions {
 
 /** From one disturbance to the next, in milliseconds. */
 const leastPauseMs = 100;
-const mostPauseMs = 700;
+const mostPauseMs = 1_000;
 const retryMs = 20;
 
 /** Goes on until `signal` aborts; resolves when everybody stopped has been continued and the engine is there. */

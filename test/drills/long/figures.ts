@@ -44,7 +44,12 @@ export const readFigures = async (
     time,
     since,
     last,
-  }: { readonly table: string; readonly time: WorldTime; readonly since: number; readonly last: number },
+  }: {
+    readonly table: string;
+    readonly time: WorldTime;
+    readonly since: number;
+    readonly last: ReadonlyMap<string, number>;
+  },
 ): Promise<LongFigures> => {
   const store = dynamoStore({ client, table });
   const clock = { now: time.now, after: () => () => {} };
@@ -66,14 +71,15 @@ export const readFigures = async (
   };
 
   const figuresOf = async (job: Job): Promise<JobFigures> => {
+    const to = last.get(job.name) as number;
     const ledger: LedgerEntry[] = [];
-    for await (const entry of readLedger(job, { from: since + 1, to: last }, { store, clock })) ledger.push(entry);
+    for await (const entry of readLedger(job, { from: since + 1, to }, { store, clock })) ledger.push(entry);
     const rows = await dumpTable(client, auditTables[job.name] as string);
     return {
       name: job.name,
       state: await store.read(job.name, budget()),
       records: await recordsOf(job.name),
-      due: [...(job.schedule?.between(since, last) ?? [])],
+      due: [...(job.schedule?.between(since, to) ?? [])],
       ledger,
       times: Object.fromEntries(rows.map(({ id, times }) => [id as string, times as number])),
     };
