@@ -155,6 +155,7 @@ const functionEnvironment = (endpoint: string, job: string): Record<string, stri
   AWS_SESSION_TOKEN: "local",
   AWS_ENDPOINT_URL_DYNAMODB: endpoint,
   AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+  AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE: "1",
   CRONFENCE_TABLE: controlTable,
   COLD_CONTROL: controlTable,
   COLD_RESULTS: resultsTable,

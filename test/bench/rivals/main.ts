@@ -15,6 +15,10 @@ import { bundleProcess } from "./invocation.ts";
 import { type Compared, pageOf } from "./page.ts";
 import { runScenario, type ScenarioName, scenarioNames } from "./scenarios.ts";
 
+// Advice on versions isn't a result.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
+process.env.AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE = "1";
+
 const page = new URL("../../../docs/benchmarks.md", import.meta.url);
 const [few, many] = [10, 500];
 

@@ -110,7 +110,7 @@ const explanations = [
   "| crash | SIGKILL after its first write was applied |",
   "| lost reply to taking the lock | its first write, which says that it is running, is applied, and its reply lost |",
   "| lost reply to a write | the first transaction is applied, and its reply lost |",
-  "| late release | what ends its run arrives when a second process is at work; then a third tries |",
+  "| late release | what ends its run (with cronfence, the transaction with its last writes) arrives when a second process is at work; then a third tries |",
   "| a challenger's clock ahead | the holder is at work, and another process's clock is ten minutes ahead |",
   "",
   "## The contenders",
@@ -135,6 +135,8 @@ const explanations = [
   "  where work can be made idempotent by itself, a lock only saves effort.",
   "- A paused process is what a frozen Lambda environment is that is thawed for a later invocation. Powertools assumes that a function is",
   "  ended at its timeout, which Lambda does, unless the environment was frozen before.",
+  "- The cold start is that of a smaller job, which writes one item. cronfence's handler logs, measures and records it; Powertools' has",
+  "  its logger and metrics beside its idempotency; the other two print a line.",
   "- Bundles are made with cronfence's settings for all, which suit the SDK: the smallest that each gets.",
   "",
 ];
