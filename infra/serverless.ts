@@ -58,6 +58,9 @@ export default class CronfencePlugin {
   private async makeArtifacts(only?: string): Promise<void> {
     if (this.plan === undefined) return;
     const { serverless } = this;
+    const now = this.plan.workedOut();
+    if ("problems" in now) throw this.refusal("INVALID_SERVICE", now.problems);
+    this.plan = { ...this.plan, ...now };
     const { makeArtifacts } = await import("./serverless/artifacts.ts");
     const functions = this.plan.functions.filter(({ key }) => only === undefined || key === only);
     const made = await makeArtifacts(serverless.serviceDir, functions, this.plan.options);

@@ -49,6 +49,8 @@ export const readPluginOptions = (
   for (const issue of parsed.error?.issues ?? []) {
     const [option, ...inner] = issue.path as string[];
     const path = ["custom.cronfence", option, ...inner].join(".");
+    // What the CLI works out later is checked then.
+    if (hasVariable(at(given, issue.path))) continue;
     if (issue.code === "unrecognized_keys") {
       const inside = nested[option as keyof typeof nested] ?? [];
       problems.push(...issue.keys.map((key) => unknownOption(`${path}.${key}`, inside)));
@@ -56,9 +58,12 @@ export const readPluginOptions = (
       problems.push(`${path} is ${show(at(given, issue.path))}, and must be ${allowed[option as keyof typeof shape]}`);
     }
   }
-  if (problems.length > 0 || parsed.data === undefined) return { problems: [...new Set(problems)] };
-  return { options: filledIn(parsed.data) };
+  if (problems.length > 0) return { problems: [...new Set(problems)] };
+  return { options: filledIn((parsed.data ?? given) as Given) };
 };
+
+/** Whether there is a variable of serverless.yml in it; `${AWS::Region}` and the like are CloudFormation's. */
+export const hasVariable = (given: unknown): boolean => /\$\{(?!AWS::)[^}]*:/.test(JSON.stringify(given) ?? "");
 
 const texts = z.union([z.string().check(z.minLength(1)), z.array(z.string().check(z.minLength(1)))]);
 const value = z.custom<Value>((each) => typeof each === "string" || (isRecord(each) && Object.keys(each).length === 1));

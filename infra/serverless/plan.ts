@@ -11,7 +11,7 @@ import { type DeployedJob, type DeployedService, deploymentProblems, fullName, f
 import type { Statement } from "../template.ts";
 import { loadDefinitions } from "./definitions.ts";
 import type { Configuration, Serverless } from "./host.ts";
-import { type PluginOptions, readPluginOptions } from "./options.ts";
+import { hasVariable, type PluginOptions, readPluginOptions } from "./options.ts";
 import { buildVersion } from "./version.ts";
 import { watchdogOf, watchdogSource } from "./watchdog-module.ts";
 
@@ -21,6 +21,8 @@ export interface Plan {
   readonly functions: readonly PlannedFunction[];
   /** What is allowed, but seldom meant: one sentence for each. */
   readonly warnings: readonly string[];
+  /** The options and the service anew, once the CLI has worked out all variables of serverless.yml. */
+  workedOut(): { readonly problems: readonly string[] } | Pick<Plan, "options" | "service">;
 }
 
 export interface PlannedFunction {
@@ -57,8 +59,50 @@ export const planOf = async (
     ...found.map(({ job, file }) => ({ job, module: { file: resolve(file) } })),
     ...(made === undefined ? [] : [madeWatchdog(found, made, serverless.serviceDir)]),
   ];
+  const version = await buildVersion(serverless.serviceDir);
+  const serviceNow = (): { readonly problems: readonly string[] } | Pick<Plan, "options" | "service"> => {
+    const now = serverless.configurationInput;
+    const again = readPluginOptions(now.custom?.cronfence);
+    if ("problems" in again) return again;
+    const service = serviceOf(serverless, jobs, again.options, version);
+    // A name that is used twice is told with its files.
+    const distinct = { ...service, jobs: firstOfEachName(service.jobs) };
+    // What isn't known yet can't be judged; it is when the CLI has worked it out.
+    const refused = hasVariables(now) ? [] : deploymentProblems(distinct);
+    return refused.length > 0 ? { problems: refused } : { options: again.options, service };
+  };
+  const first = serviceNow();
+  const all = [
+    ...problems,
+    // Of what stands there by itself: later the jobs' functions are among the others.
+    ...configurationProblems(configuration, fullName(name), jobs, options),
+    ...("problems" in first ? first.problems : []),
+  ];
+  if (all.length > 0 || "problems" in first) return { problems: all };
+  const { service } = first;
+  const functions = jobs.map(({ job, module }, index) => ({
+    key: job.name,
+    module,
+    cloudWatch: putsMetrics(job, service.settings),
+    config: configOf(service.jobs[index] as DeployedJob, service, configuration),
+  }));
+  const warnings = found.flatMap(({ file, job }) =>
+    job.warnings.map((warning) => `${file}: job "${job.name}": ${warning}`),
+  );
+  return { plan: { ...first, functions, warnings, workedOut: serviceNow } };
+};
+
+const serviceOf = (
+  serverless: Serverless,
+  jobs: readonly { readonly job: Job }[],
+  options: PluginOptions,
+  version: string,
+): DeployedService => {
+  const configuration = serverless.configurationInput;
+  const provider = serverless.getProvider("aws");
+  const name = { service: configuration.service, stage: provider.getStage() };
   const memoryMb = options.memory ?? configuration.provider.memorySize;
-  const service: DeployedService = {
+  return {
     jobs: jobs.map(({ job }): DeployedJob => {
       const statements = statementsOf(job, options, configuration);
       return {
@@ -74,30 +118,16 @@ export const planOf = async (
       alarmTopic: options.alarmTopic,
       ...(memoryMb === undefined ? {} : { memoryMb }),
       logRetentionDays: options.logRetentionInDays,
-      version: options.version ?? (await buildVersion(serverless.serviceDir)),
+      version: options.version ?? version,
       environment: { ...textsOf(plainIn(configuration.provider.environment)), ...options.environment },
       dashboard: options.dashboard,
     },
   };
-  // A name that is used twice is told with its files.
-  const distinct = { ...service, jobs: firstOfEachName(service.jobs) };
-  const all = [
-    ...problems,
-    ...configurationProblems(configuration, distinct, options),
-    ...deploymentProblems(distinct),
-  ];
-  if (all.length > 0) return { problems: all };
-  const functions = jobs.map(({ job, module }, index) => ({
-    key: job.name,
-    module,
-    cloudWatch: putsMetrics(job, service.settings),
-    config: configOf(service.jobs[index] as DeployedJob, service, configuration),
-  }));
-  const warnings = found.flatMap(({ file, job }) =>
-    job.warnings.map((warning) => `${file}: job "${job.name}": ${warning}`),
-  );
-  return { plan: { options, service, functions, warnings } };
 };
+
+/** Whether something of it the CLI will only work out (`${param:…}`, `${ssm:…}`) once the plugins are there. */
+const hasVariables = ({ custom, provider }: Configuration): boolean =>
+  hasVariable([custom?.cronfence, provider.environment, provider.memorySize]);
 
 const firstOfEachName = (jobs: readonly DeployedJob[]): DeployedJob[] =>
   [...new Map([...jobs].reverse().map((each) => [each.job.name, each])).values()].reverse();
@@ -152,28 +182,27 @@ const networkActions = [
 
 const configurationProblems = (
   configuration: Configuration,
-  service: DeployedService,
+  prefix: string,
+  jobs: readonly { readonly job: Job }[],
   options: PluginOptions,
 ): string[] => {
   const { provider } = configuration;
   const own = Object.assign({}, ...[configuration.functions ?? {}].flat()) as Record<string, { name?: string } | null>;
-  const names = Object.entries(own).map(([key, given]) => ({
-    key,
-    name: given?.name ?? `${fullName(service.settings)}-${key}`,
-  }));
-  const jobNames = service.jobs.map(({ job }) => job.name);
+  const names = Object.entries(own).map(([key, given]) => ({ key, name: given?.name ?? `${prefix}-${key}` }));
+  const jobNames = [...new Set(jobs.map(({ job }) => job.name))];
   const major = nodeMajor(provider.runtime);
   return [
     ...(provider.name === "aws" ? [] : [`provider.name is "${provider.name}", and must be "aws"`]),
     ...(major !== undefined && major < 22
       ? [`provider.runtime is "${provider.runtime}", and must be nodejs22.x or later: jobs are built for that`]
       : []),
-    ...service.jobs.flatMap(({ job, functionName }) =>
+    ...jobNames.flatMap((jobName) =>
       names
-        .filter(({ key, name }) => key === job.name || name === functionName)
+        .filter(({ key, name }) => key === jobName || name === `${prefix}-${jobName}`)
         .map(
           ({ key }) =>
-            `job "${job.name}": functions.${key} of serverless.yml has the name of its function; rename one of them, or leave the function out: jobs bring their own`,
+            `job "${jobName}": functions.${key} of serverless.yml has the name of its function; rename one of them, or leave the ` +
+            "function out: jobs bring their own",
         ),
     ),
     ...Object.keys(options.statements)
@@ -193,7 +222,7 @@ const nodeMajor = (runtime: string | undefined): number | undefined => {
 
 /** The CLI puts the others beside them. */
 const plainIn = (environment: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.entries(environment).filter(([, each]) => typeof each !== "object"));
+  Object.fromEntries(Object.entries(environment).filter(([, each]) => typeof each !== "object" && !hasVariable(each)));
 
 /** What CloudFormation will work out has no value yet; a module that only wants it to be there finds something. */
 const textsOf = (environment: Readonly<Record<string, unknown>> = {}): Record<string, string> =>

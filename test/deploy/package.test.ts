@@ -226,6 +226,12 @@ describe("the repository's own serverless.yml", () => {
     }
   });
 
+  it("has what variables of serverless.yml come to", () => {
+    const { Environment } = template.Resources.PurgeDashsessionsLambdaFunction.Properties;
+    expect(Environment.Variables.SESSIONS_BUCKET).toBe("cronfence-sessions");
+    expect(JSON.stringify(template)).not.toMatch(/\$\{(param|self|opt):/);
+  });
+
   it("lets the watchdog start jobs again, and purge-sessions delete its files", () => {
     const { WatchdogLambdaFunction, JobpurgeDashsessionsRole } = template.Resources;
     expect(WatchdogLambdaFunction.Properties.Environment.Variables.CRONFENCE_FUNCTION_NAME).toBe(

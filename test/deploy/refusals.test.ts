@@ -129,6 +129,13 @@ describe("options under custom.cronfence", () => {
     expect(problemsOf(given)).toEqual([expect.stringMatching(problem)]);
   });
 
+  it("are taken as they are where the CLI has yet to work them out", () => {
+    const [topic, days] = ["ssm:/pager", "param:days"].map((source) => `\${${source}}`);
+    expect(readPluginOptions({ jobs: "a.ts", alarmTopic: topic, logRetentionInDays: days })).toMatchObject({
+      options: { alarmTopic: { arn: topic }, logRetentionInDays: days },
+    });
+  });
+
   it("are all named at once", () => {
     expect(problemsOf({ jobs: 1, dashboard: "yes", colour: "red" })).toHaveLength(3);
   });
