@@ -24,7 +24,8 @@ describe("purge-sessions", () => {
   const seed = (now: number) => ({
     sessions: Array.from({ length: 12 }, (_, at) => purgeSessions.sessionEnding(now + (at - 8) * minuteMs, `s-${at}`)),
   });
-  for (const { name, run } of drills(purgeSessions.job, { ...purgeSessions.local, seed, ticks: 2 })) it(name, run);
+  for (const { name, run } of drills(purgeSessions.job, { ...purgeSessions.local, seed, ticks: 2, points: 5 }))
+    it(name, run);
 });
 
 describe("sync-orders", async () => {
@@ -58,7 +59,7 @@ describe("sync-orders", async () => {
     seed: () => announced.clear(),
     effects: () => [...announced.values()],
     ticks: 2,
-    points: 8,
+    points: 5,
   });
   for (const { name, run } of tests) it(name, run);
 
@@ -66,5 +67,5 @@ describe("sync-orders", async () => {
 });
 
 describe("watchdog", () => {
-  for (const { name, run } of drills(watchdog.job, { writesNothing: true, ticks: 2, points: 3 })) it(name, run);
+  for (const { name, run } of drills(watchdog.job, { writesNothing: true, ticks: 2, points: 2 })) it(name, run);
 });

@@ -148,7 +148,7 @@ const jobs: Record<string, { readonly job: Job } & DrillOptions> = {
 describe.each(Object.entries(jobs))("%s", (_, { job, ...options }) => {
   it("stands its drills", async () => {
     const failed: unknown[] = [];
-    for (const { run } of drills(job, { tables, ticks: 2, points: 4, ...options }))
+    for (const { run } of drills(job, { tables, ticks: 2, points: 3, ...options }))
       await run().catch((error) => failed.push(error.message));
     expect(failed).toEqual([]);
   });
