@@ -135,6 +135,8 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   const commitments = commitmentLedger();
   /** A commit whose outcome is unknown, until the finish settles it. */
   let doubted: { readonly batch: Batch; readonly error: unknown } | undefined;
+  /** The commit that found the lease lost, where even its record couldn't tell whether it had been applied. */
+  let unsettled: Batch | undefined;
   const refuseTooMany = (batch: Batch) => {
     if (progress.items + batch.items <= mostItems) return;
     throw new CommitRefusedError(
@@ -165,6 +167,7 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
     } catch (error) {
       if (hasCode(error, "LEASE_LOST")) {
         if (wasApplied(error)) progress = advance(progress, batch);
+        else unsettled = batch;
         stopping.stop("lease_lost", error as Error);
       }
       if (hasCode(error, "OUTCOME_UNKNOWN")) doubted = { batch, error };
@@ -307,13 +310,19 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
   const lost = async (error: Error): Promise<Finished> => {
     stopping.stop("lease_lost", error);
     const ending: Ending = { outcome: "lease_lost", error };
-    const kept = record(ending, clock.now(), progress);
+    const keep = () => store.recordLost(record(ending, clock.now(), progress), budgetUntil(attempt, attempt.end));
     try {
-      const found = await store.recordLost(kept, budgetUntil(attempt, attempt.end));
+      let found = await keep();
+      // Its successor has recorded it with a commit more: the one in doubt had been applied.
+      const batch = unsettled ?? doubted?.batch;
+      if (batch !== undefined && isCrashOf(found, lease) && found.commits > progress.commits) {
+        progress = advance(progress, batch);
+        found = await keep();
+      }
       return { kind: "ended", ending: { ...ending, outcome: found.outcome }, record: found };
     } catch (failure) {
       log.warn({ error: errorOf(failure) }, "the lost lease couldn't be recorded");
-      return { kind: "ended", ending, record: kept };
+      return { kind: "ended", ending, record: record(ending, clock.now(), progress) };
     }
   };
 
@@ -402,7 +411,8 @@ export const liveRun = (attempt: Attempt, { lease, state }: Granted, rounds: boo
       settling = true;
       const ending = isComplete(asked) ? (stopping.ending ?? unseenFailure() ?? asked) : asked;
       try {
-        const isLost = ending.outcome === "lease_lost";
+        // A commit in doubt is settled first, as for every other end: a renewal that was refused says nothing of it.
+        const isLost = ending.outcome === "lease_lost" && doubted === undefined;
         const finished = await queue.take(() => (isLost ? lost(ending.error as Error) : settle(ending)));
         if (finished.kind === "ended") close(finished.ending.outcome);
         else {
@@ -423,6 +433,9 @@ const isComplete = ({ outcome }: Ending): boolean => outcome === "dry_run" || tr
 
 /** The lease was lost, and the commit that was in doubt then had been applied: the record must count it. */
 const wasApplied = (error: unknown): boolean => (error as LeaseLostError).lastCommit === "applied";
+
+const isCrashOf = ({ outcome, owner }: RunRecord, lease: { readonly owner: string }): boolean =>
+  outcome === "crashed" && owner === lease.owner;
 
 const unmoved = ({ watermark: _, ...progress }: Progress, { watermark }: ControlState): Progress => ({
   ...progress,

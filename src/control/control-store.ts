@@ -470,7 +470,10 @@ export interface ControlStore {
 
   /** Records predecessors that never finished as `crashed`, and returns those that are known to be recorded. */
   recordCrashed(job: string, entries: readonly RunEntry[], at: number, budget: Budget): Promise<readonly RunEntry[]>;
-  /** Keeps the record of a run that lost its lease, unless it is on record as anything but `crashed`; what is on record now. */
+  /**
+   * Keeps the record of a run that lost its lease, unless it is on record as anything but `crashed`, or as `crashed` with more
+   * commits than `record` counts; what is on record now.
+   */
   recordLost(record: RunRecord, budget: Budget): Promise<RunRecord>;
   runs(job: string, page: { limit: number; before?: string }, budget: Budget): Promise<RunPage>;
   /** Oldest first: runs that started at or after `from`, in milliseconds since the epoch; `after` is `next` of the page before. */

@@ -5,6 +5,7 @@
  * | --- | --- | --- | --- |
  * | a predecessor's | `crashed` | none exists | a finished or cancelled run would be shown as crashed |
  * | our own, after losing | `lease_lost` | none exists, or it is ours and says `crashed` | it would hide how the run really ended |
+ * | | | and counts no more commits than we know of | it would leave out a commit in doubt that was applied |
  *
  * Only a run that was granted a higher fence has predecessors to record; nobody else may write `crashed`, since an
  * expired holder that nobody has replaced may still go on.
@@ -60,8 +61,8 @@ export const recordLost = async (connection: Connection, record: RunRecord, budg
   const settled = await putRecord(
     connection,
     record,
-    "attribute_not_exists(#pk) OR (#owner = :me AND #outcome = :crashed)",
-    { ":me": record.owner, ":crashed": "crashed" },
+    "attribute_not_exists(#pk) OR (#owner = :me AND #outcome = :crashed AND #commits <= :commits)",
+    { ":me": record.owner, ":crashed": "crashed", ":commits": record.commits },
     budget,
   );
   if (settled.kind === "done") return record;
@@ -73,7 +74,7 @@ const putRecord = (
   connection: Connection,
   record: RunRecord,
   condition: string,
-  values: Record<string, string>,
+  values: Record<string, string | number>,
   budget: Budget,
 ) =>
   sendUntilKnown(

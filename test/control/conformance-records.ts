@@ -77,6 +77,19 @@ export const recordsConformance = (under: StoreUnderTest): void => {
       expect(await scene.records()).toMatchObject([{ outcome: "lease_lost" }]);
     });
 
+    it("leaves its record as crashed where that counts a commit that it doesn't know of", async () => {
+      const scene = openScene(under.store);
+      const a = await scene.grant();
+      await scene.commit(a, [], { items: 7 });
+      const { prev } = (await scene.grant({ takeover: { fence: a.lease.fence } })).state;
+      await scene.recordCrashed(prev);
+      const before = await scene.records();
+      expect(await scene.recordLost(a)).toBe("crashed");
+      expect(await scene.records()).toEqual(before);
+      expect(await scene.recordLost(a, { commits: 1, items: 7 })).toBe("lease_lost");
+      expect(await scene.records()).toMatchObject([{ outcome: "lease_lost", commits: 1, items: 7 }]);
+    });
+
     it.each(["succeeded", "failed", "timed_out"] as const)("leaves its record as %s, and says so", async (outcome) => {
       const scene = openScene(under.store);
       const a = await scene.grant();

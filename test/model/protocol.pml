@@ -59,6 +59,7 @@ bool operated;
 #define NO_COMMIT_TOKEN 29
 #define NO_COMMIT_SEAL 30
 #define NO_FINISH_RECOGNITION 31
+#define NO_LOST_COUNT 32
 
 /* An operator pauses and resumes. */
 #define PAUSABLE 1
@@ -425,16 +426,21 @@ inline recordCrashed(whose) {
   fi
 }
 
-/* What became of the last commit: the list of predecessors tells, or else the record. */
+/* What became of the last commit: the list of predecessors tells, or else the record, if it can be read. */
 inline lose() {
   if
   :: (prev & BIT(me)) != 0 -> fate = left[me]
   :: (prev & BIT(me)) == 0 && record[recordOf(me)] != 0 -> fate = recorded[recordOf(me)]
-  :: else -> fate = n - sealed
+  :: (prev & BIT(me)) == 0 -> fate = n - sealed
   fi;
   if
-  :: record[recordOf(me)] == 0 || (record[recordOf(me)] == CRASHED && isAuthor(me)) || without == NO_LOST_CONDITION ->
+  :: record[recordOf(me)] == 0 || (record[recordOf(me)] == CRASHED && isAuthor(me) &&
+      (recorded[recordOf(me)] <= fate || without == NO_LOST_COUNT)) || without == NO_LOST_CONDITION ->
     writeRecord(me, LOST, fate); report = LOST
+  /* The crash on record counts the commit in doubt, and then so does the run. */
+  :: record[recordOf(me)] == CRASHED && isAuthor(me) && recorded[recordOf(me)] > fate &&
+      without != NO_LOST_COUNT && without != NO_LOST_CONDITION ->
+    writeRecord(me, LOST, fate + 1); report = LOST
   :: else -> report = (without == NO_FINISH_RECOGNITION -> LOST : record[recordOf(me)])
   fi;
   fate = 0;

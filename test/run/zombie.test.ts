@@ -253,6 +253,81 @@ describe("a holder that was paused past its lease", () => {
     expect(await stateOf(name)).toMatchObject({ watermark: 2 });
   });
 
+  it("counts a commit that its record as crashed counts, also where it couldn't read that", async () => {
+    const applied = point();
+    const told: unknown[] = [];
+    let sent = 0;
+    const { name, paused, b, reportOfA } = await scene(
+      (run, row) => run.commit([put(row, "A")], { watermark: 1, items: 7 }).catch((error) => told.push(error)),
+      async (request) => {
+        if (request.operation === "GetItem") throw accessDenied();
+        const reply = await request.apply({ token: false });
+        if (!isCommit(request) || sent++ > 0) return reply;
+        await applied.hold();
+        throw brokenConnection();
+      },
+    );
+    paused.release();
+    await applied.arrived;
+    await start(
+      b,
+      jobNamed(name, (run) => run.commit([put(name, "B")])),
+    );
+    expect(await recordsOf(name)).toMatchObject([{ outcome: "crashed", commits: 1, items: 7 }, {}]);
+    applied.release();
+    expect(await reportOfA).toMatchObject({ outcome: "lease_lost", commits: 1, items: 7 });
+    expect(told).toMatchObject([{ code: "LEASE_LOST", lastCommit: "unknown" }]);
+    expect(await recordsOf(name)).toMatchObject([
+      { outcome: "lease_lost", commits: 1, items: 7, watermarkAfter: 1 },
+      {},
+    ]);
+  });
+
+  it("counts a commit in doubt that was applied, also where a renewal is what tells that the lease is lost", async () => {
+    const applied = point();
+    const givenUp = point();
+    const told: unknown[] = [];
+    let sent = 0;
+    const { name, paused, clocks, reportOfA } = await scene(
+      async (run, row) => {
+        await run.commit([put(row, "A")], { watermark: 1, items: 7 }).catch((error) => told.push(error));
+        await givenUp.hold();
+      },
+      async (request) => {
+        if (!isCommit(request)) return request.apply();
+        if (sent++ === 0) {
+          await request.apply();
+          await applied.hold();
+        }
+        throw brokenConnection();
+      },
+    );
+    paused.release();
+    await applied.arrived;
+    const recording = point();
+    const b = machineOn(engine.endpoint, clocks.b, async (request) => {
+      if (request.operation === "PutItem") await recording.hold();
+      return request.apply();
+    });
+    const reportOfB = start(
+      b,
+      jobNamed(name, () => {}),
+    );
+    await recording.arrived;
+    applied.release();
+    await givenUp.arrived;
+    // The heartbeat is overdue, and the deadline hasn't come.
+    clocks.a.advance(0);
+    expect(await reportOfA).toMatchObject({ outcome: "lease_lost", commits: 1, items: 7 });
+    expect(told).toMatchObject([{ code: "OUTCOME_UNKNOWN" }]);
+    recording.release();
+    expect(await reportOfB).toMatchObject({ outcome: "succeeded" });
+    expect(await recordsOf(name)).toMatchObject([
+      { outcome: "lease_lost", commits: 1, items: 7, watermarkAfter: 1 },
+      {},
+    ]);
+  });
+
   it("case 8: its late release doesn't free its successor's lease", async () => {
     const { name, paused, clocks, b, reportOfA } = await scene(() => {});
     const busy = point();
@@ -363,3 +438,6 @@ describe("a run that must stop", () => {
     expect(await stateOf(name)).toMatchObject({ watermark: 1 });
   });
 });
+
+const accessDenied = (): Error =>
+  Object.assign(new Error("not allowed"), { name: "AccessDeniedException", $metadata: { httpStatusCode: 400 } });
