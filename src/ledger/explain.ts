@@ -17,7 +17,7 @@ export interface Explanation {
   readonly job: string;
   /** The tick, its state, and by whom. */
   readonly entry: LedgerEntry;
-  /** What happened, then what will happen. */
+  /** What happened, the last of it first; then what will happen, in the order of time. */
   readonly sentences: readonly string[];
   readonly evidence: {
     readonly runs: readonly RunRecord[];
@@ -79,8 +79,9 @@ const whatHappened = (
     ...(entry.offSchedule
       ? ["Today's schedule doesn't have it: it was started by hand, or by an earlier schedule."]
       : []),
-    ...(evidence.moreRuns > 0 ? [`${evidence.moreRuns} runs before these were to do it too, and didn't.`] : []),
-    ...tries.map((record) => `Before that it was to be done by another run. ${inWords(record)}`),
+    // From here on backwards in time.
+    ...tries.toReversed().map((record) => inWords(record, "Before that, run")),
+    ...(evidence.moreRuns > 0 ? [`Before that, ${count(evidence.moreRuns, "more run")} tried, and didn't do it.`] : []),
   ];
 };
 
@@ -140,11 +141,11 @@ const firstSentence = (
 const leaseWords = (state: ControlState | undefined): string =>
   state?.owner === undefined ? "" : ` under fence ${state.fence} until ${isoOf(state.leaseUntil ?? 0)}`;
 
-const inWords = (record: RunRecord): string => {
+const inWords = (record: RunRecord, start = "Run"): string => {
   const { id, trigger, startedAt, endedAt, fence, outcome, items, commits, error, reason, version, backlog } = record;
   const how = trigger === "schedule" ? "by the schedule" : "by hand";
   return [
-    `Run ${id} was started ${how} at ${isoOf(startedAt)}${version === undefined ? "" : ` (version ${version})`}`,
+    `${start} ${id} was started ${how} at ${isoOf(startedAt)}${version === undefined ? "" : ` (version ${version})`}`,
     fence === undefined ? "" : `, held the lease under fence ${fence}`,
     `, and ${outcome === "crashed" ? "was recorded as crashed" : `ended as ${outcome}`} at ${isoOf(endedAt)}`,
     ` after ${count(items, "item")} in ${count(commits, "commit")}`,
