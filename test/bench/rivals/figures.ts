@@ -1,4 +1,5 @@
 /** What the job costs with each contender: requests and write units, counted by a proxy, and time against the bare SDK. */
+import { setTimeout as wait } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createControlTable } from "cronfence";
 import { localClientConfig, type ProxiedRequest, startEngine, startFaultProxy } from "cronfence/testing";
@@ -41,9 +42,27 @@ export const measureCost = async (contender: ContenderName, carts: number): Prom
     }
   });
 
+export interface Timing {
+  /** Due in each run. */
+  readonly carts: number;
+  readonly rounds: number;
+  /** Rounds before that, until the code is compiled. */
+  readonly warmUps: number;
+  /** How much longer each request takes, in milliseconds, as if the server were elsewhere. @default 0 */
+  readonly distanceMs?: number;
+}
+
 /** The median, over the rounds, of each one's time of that of the bare SDK in the same round; another begins each round. */
-export const measureTimes = (carts: number, rounds: number): Promise<Readonly<Record<ContenderName, number>>> =>
-  onEngine(async (endpoint, client) => {
+export const measureTimes = ({
+  carts,
+  rounds,
+  warmUps,
+  distanceMs = 0,
+}: Timing): Promise<Readonly<Record<ContenderName, number>>> =>
+  onEngine(async (target, client) => {
+    const proxy = distanceMs === 0 ? undefined : await startFaultProxy(target, { unref: true });
+    proxy?.when(() => true, { before: () => wait(distanceMs) });
+    const endpoint = proxy?.endpoint ?? target;
     const handlers = {} as Record<ContenderName, Handler>;
     for (const contender of contenderNames) {
       const connect = (options = {}) => new DynamoDBClient({ ...localClientConfig(endpoint), ...options });
@@ -63,6 +82,7 @@ export const measureTimes = (carts: number, rounds: number): Promise<Readonly<Re
       }
       if (round >= 0) measured.push(times);
     }
+    await proxy?.stop();
     await requireDone(client);
     const ratios = contenderNames.map((contender) => [
       contender,
@@ -70,8 +90,6 @@ export const measureTimes = (carts: number, rounds: number): Promise<Readonly<Re
     ]);
     return Object.fromEntries(ratios);
   });
-
-const warmUps = 3;
 
 const onEngine = async <T>(work: (endpoint: string, client: DynamoDBClient) => Promise<T>): Promise<T> => {
   const engine = await startEngine();

@@ -12,7 +12,7 @@ import { type ContenderName, contenderNames } from "./contender.ts";
 import type { Effects } from "./expiry.ts";
 import { type Cost, measureCost, measureTimes } from "./figures.ts";
 import { bundleProcess } from "./invocation.ts";
-import { type Compared, pageOf } from "./page.ts";
+import { type Compared, distanceMs, pageOf } from "./page.ts";
 import { runScenario, type ScenarioName, scenarioNames } from "./scenarios.ts";
 
 // Advice on versions isn't a result.
@@ -70,8 +70,9 @@ say("Counting requests and write units");
 const costs = await byContender(async (name) => [await measureCost(name, few), await measureCost(name, many)] as const);
 const costOf = (at: 0 | 1, what: keyof Cost) => byContender((name) => costs[name][at][what]);
 say("Timing runs");
-const timeFew = await measureTimes(few, 40);
-const timeMany = await measureTimes(many, 8);
+const timeFew = await measureTimes({ carts: few, rounds: 60, warmUps: 40 });
+const timeFar = await measureTimes({ carts: few, rounds: 30, warmUps: 20, distanceMs });
+const timeMany = await measureTimes({ carts: many, rounds: 8, warmUps: 3 });
 say("Timing cold starts");
 const starts = await measureStarts();
 const compared: Compared = {
@@ -81,6 +82,7 @@ const compared: Compared = {
     unitsFew: await costOf(0, "writeUnits"),
     unitsMany: await costOf(1, "writeUnits"),
     timeFew,
+    timeFar,
     timeMany,
     coldStart: await byContender((name) => starts[name].time),
     bundle: await byContender((name) => starts[name].size),
