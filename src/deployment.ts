@@ -2,7 +2,7 @@
  * What a job's definition says of where it runs: the function's size and retries, what its role may do, what pages. Nothing
  * of it is looked at by a run; `infra/` makes functions, roles, schedules and alarms of it.
  */
-import { is, isRecord, listOf, objectOf, oneOf, optional, textThat, trueOrFalse, wholeNumber } from "./shape.ts";
+import { is, isRecord, listOf, objectOf, oneOf, optional, textThat, trueOrFalse, wholeNumber } from "./value-check.ts";
 
 /** What the job's own role may do with one of the application's tables. */
 export interface TableAccess {

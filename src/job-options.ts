@@ -7,6 +7,7 @@ import { isInstant } from "./instant.ts";
 import { metricsKinds } from "./observe/metrics.ts";
 import { isPingUrl } from "./observe/ping.ts";
 import type { Exception, Schedule } from "./schedule/index.ts";
+import { unknownOption } from "./unknown-option.ts";
 import {
   type Checked,
   is,
@@ -18,8 +19,7 @@ import {
   textThat,
   trueOrFalse,
   wholeNumber,
-} from "./shape.ts";
-import { unknownOption } from "./unknown-option.ts";
+} from "./value-check.ts";
 
 /** @throws InvalidOptionsError */
 export const readOptions = (subject: string, options: unknown): Options => {

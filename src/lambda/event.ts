@@ -4,8 +4,18 @@
  */
 import { CronfenceError } from "../errors.ts";
 import { isInstant } from "../instant.ts";
-import { type Check, either, listOf, objectOf, oneOf, optional, textThat, trueOrFalse, wholeNumber } from "../shape.ts";
 import type { Trigger } from "../trigger.ts";
+import {
+  type Check,
+  either,
+  listOf,
+  objectOf,
+  oneOf,
+  optional,
+  textThat,
+  trueOrFalse,
+  wholeNumber,
+} from "../value-check.ts";
 
 /** An invocation whose event no run can be started for. */
 export class InvalidEventError extends CronfenceError {

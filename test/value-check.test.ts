@@ -10,7 +10,7 @@ import {
   textThat,
   trueOrFalse,
   wholeNumber,
-} from "../src/shape.ts";
+} from "../src/value-check.ts";
 
 const places = (misfits: readonly { readonly path: readonly (string | number)[] }[]) =>
   misfits.map(({ path }) => path.join("."));

@@ -21,10 +21,10 @@ export interface Check<T> {
 
 export type Checked<Of> = Of extends Check<infer T> ? T : never;
 
-type Shape = Readonly<Record<string, Check<unknown>>>;
-type OptionalKeys<S extends Shape> = { [K in keyof S]: undefined extends Checked<S[K]> ? K : never }[keyof S];
-type ObjectOf<S extends Shape> = { [K in Exclude<keyof S, OptionalKeys<S>>]: Checked<S[K]> } & {
-  [K in OptionalKeys<S>]?: Checked<S[K]>;
+type Fields = Readonly<Record<string, Check<unknown>>>;
+type OptionalKeys<F extends Fields> = { [K in keyof F]: undefined extends Checked<F[K]> ? K : never }[keyof F];
+type ObjectOf<F extends Fields> = { [K in Exclude<keyof F, OptionalKeys<F>>]: Checked<F[K]> } & {
+  [K in OptionalKeys<F>]?: Checked<F[K]>;
 };
 
 /** Whatever `test` is true of. */
@@ -62,14 +62,14 @@ export const listOf =
     return value.flatMap((each, place) => check(each, [...path, place]));
   };
 
-/** An object of this shape; other keys are refused, or else ignored. */
+/** An object with these fields; other keys are refused, or else ignored. */
 export const objectOf =
-  <S extends Shape>(shape: S, others: "refused" | "ignored" = "refused"): Check<ObjectOf<S>> =>
+  <F extends Fields>(fields: F, others: "refused" | "ignored" = "refused"): Check<ObjectOf<F>> =>
   (value, path) => {
     if (!isRecord(value)) return [{ path }];
-    const unknownKeys = others === "refused" ? Object.keys(value).filter((key) => !Object.hasOwn(shape, key)) : [];
+    const unknownKeys = others === "refused" ? Object.keys(value).filter((key) => !Object.hasOwn(fields, key)) : [];
     return [
-      ...Object.entries(shape).flatMap(([key, check]) => check(value[key], [...path, key])),
+      ...Object.entries(fields).flatMap(([key, check]) => check(value[key], [...path, key])),
       ...(unknownKeys.length === 0 ? [] : [{ path, unknownKeys }]),
     ];
   };
