@@ -9,6 +9,7 @@
  * side if it takes one.
  */
 import { budgetUntil } from "./attempt.ts";
+import { idempotencyKeyOf } from "./control/items.ts";
 import { CommitRefusedError, hasCode, InvalidOptionsError } from "./errors.ts";
 import { type Json, notJson } from "./json.ts";
 import type { LiveRun } from "./live-run.ts";
@@ -16,7 +17,7 @@ import { findOut, type OnUnknown } from "./on-unknown.ts";
 
 /** What an effect is handed. */
 export interface Effect {
-  /** The same whenever this effect is tried again: for systems that take an idempotency key. */
+  /** The same whenever this effect is tried again, also after a move: for systems that take an idempotency key. */
   readonly idempotencyKey: string;
   /** Greater than that of every earlier run: for systems that can refuse a lower one. */
   readonly fence: number;
@@ -37,7 +38,6 @@ export const callOnce = async (
     attempt.log.info({ once: key }, "an effect was left out: dry run");
     return undefined;
   }
-  const idempotencyKey = `${spec.name}/${key}`;
   const own = { fence, run: runId };
   const fulfil = async (result: unknown): Promise<Json | undefined> => {
     refuseResult(key, result);
@@ -47,6 +47,7 @@ export const callOnce = async (
   };
   const seen = await store.readOnce(spec.name, key, budgetUntil(attempt, deadline));
   if (seen?.state === "done") return seen.result;
+  const idempotencyKey = seen?.idempotencyKey ?? idempotencyKeyOf(spec.name, key);
   const found = seen === undefined ? undefined : await findOut(spec.name, onUnknown, key, idempotencyKey, seen);
   await live.commit({ writes: store.intend(spec.name, key, { ...own, at: clock.now(), seen }), items: 0 });
   if (found !== undefined) return fulfil(found.result);

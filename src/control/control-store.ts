@@ -355,6 +355,8 @@ export interface OnceState {
   readonly run: string;
   /** When it was begun, in milliseconds since the epoch. */
   readonly at: number;
+  /** The one that it was begun with, where the job had another name then. */
+  readonly idempotencyKey?: string;
   readonly result?: Json;
 }
 

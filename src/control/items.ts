@@ -39,6 +39,9 @@ export const parkedKey = (job: string, key: string): Item => ({
 
 export const onceKey = (job: string, key: string): Item => ({ pk: { S: partition(job) }, sk: { S: `once#${key}` } });
 
+/** What an effect is known by on the other side. */
+export const idempotencyKeyOf = (job: string, key: string) => `${job}/${key}`;
+
 export const parkedKeysOf = (job: string) => ({ pk: partition(job), prefix: "parked#" });
 
 /** What goes with a job that gets another name; its run records and acts stay under the old one. */

@@ -16,6 +16,7 @@
  * | the new name has granted nothing: its fence is the one seen | a job of that name would lose what it has done |
  * | its pause is the one seen | a pause made meanwhile would be lost |
  * | for each item brought over: it is still under the old name | a late repetition would bring back what a run has done since |
+ * | for each effect: its state is the one read | what a person said of it meanwhile would be lost |
  */
 import { randomUUID } from "node:crypto";
 import { QueryCommand, TransactWriteItemsCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
@@ -23,7 +24,7 @@ import { ActRefusedError } from "../errors.ts";
 import { onIdle, perform, putAct } from "./act-transaction.ts";
 import { type Connection, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Budget, ControlState, EndingAct, RunEntry } from "./control-store.ts";
-import { carriedPrefixes, controlKey, type Item, namesIn, partition, valuesOf } from "./items.ts";
+import { carriedPrefixes, controlKey, type Item, idempotencyKeyOf, namesIn, partition, valuesOf } from "./items.ts";
 import { readControl } from "./read.ts";
 import { clearPredecessors } from "./records.ts";
 import { rememberOwners } from "./tally.ts";
@@ -131,7 +132,6 @@ const targetCondition = (target: ControlState | undefined): { text: string; valu
 const bringOver = async (connection: Connection, job: string, to: string, budget: Budget): Promise<void> => {
   const patienceMs = budget.until - budget.clock.now();
   const each = () => ({ ...budget, until: budget.clock.now() + patienceMs });
-  const there = "attribute_exists(#pk)";
   for (const prefix of carriedPrefixes) {
     for (;;) {
       const items = await firstItems(connection, job, prefix, each());
@@ -139,25 +139,35 @@ const bringOver = async (connection: Connection, job: string, to: string, budget
       const request = new TransactWriteItemsCommand({
         ClientRequestToken: randomUUID(),
         TransactItems: items.flatMap((item) => [
-          { Put: { TableName: connection.table, Item: { ...item, pk: { S: partition(to) } } } },
-          {
-            Delete: {
-              TableName: connection.table,
-              Key: { pk: item.pk, sk: item.sk } as Item,
-              ConditionExpression: there,
-              ExpressionAttributeNames: namesIn(there),
-            },
-          },
+          { Put: { TableName: connection.table, Item: { ...underway(item, job), pk: { S: partition(to) } } } },
+          { Delete: { TableName: connection.table, ...asRead(item) } },
         ]),
       });
       const settled = await sendUntilKnown(connection, request, each());
-      // Refused: an earlier try was applied, or somebody else goes on with this move. What is left is read again.
+      // Refused: an earlier try was applied, somebody else goes on with this move, or an effect was released. What is left is
+      // read again.
       const gone =
         settled.kind === "cancelled" && settled.reasons.some(({ code }) => code === "ConditionalCheckFailed");
       if (settled.kind === "done" || gone) continue;
       throw unanswered(connection, job, "move", settled as { doubt: boolean; error: unknown });
     }
   }
+};
+
+/** An effect whose end nobody knows is still known to the other side by the key that it was begun with. */
+const underway = (item: Item, job: string): Item =>
+  item.state?.S === "intended" && item.key?.S !== undefined
+    ? { idempotencyKey: { S: idempotencyKeyOf(job, item.key.S) }, ...item }
+    : item;
+
+const asRead = ({ pk, sk, state }: Item) => {
+  const condition = state === undefined ? "attribute_exists(#pk)" : "#state = :state";
+  return {
+    Key: { pk, sk } as Item,
+    ConditionExpression: condition,
+    ExpressionAttributeNames: namesIn(condition),
+    ...(state === undefined ? {} : { ExpressionAttributeValues: { ":state": state } }),
+  };
 };
 
 /** As many as go into one transaction, two actions each: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html */

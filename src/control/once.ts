@@ -33,7 +33,10 @@ export const intendWrites = (
   return own(table, key, {
     Put: {
       TableName: table,
-      Item: { ...valuesOf({ ...rest, key, state: "intended" }), ...onceKey(job, key) },
+      Item: {
+        ...valuesOf({ ...rest, key, state: "intended", idempotencyKey: seen?.idempotencyKey }),
+        ...onceKey(job, key),
+      },
       ConditionExpression: condition,
       ExpressionAttributeNames: namesIn(condition),
       ...(seen === undefined
@@ -125,8 +128,15 @@ export const readOnce = async (
     "read of an effect",
   );
   if (answer.Item === undefined) return undefined;
-  const { state, fence, run, at, result } = unmarshall(answer.Item);
-  return { state, fence, run, at, ...(result === undefined ? {} : { result: JSON.parse(result) }) };
+  const { state, fence, run, at, idempotencyKey, result } = unmarshall(answer.Item);
+  return {
+    state,
+    fence,
+    run,
+    at,
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(result === undefined ? {} : { result: JSON.parse(result) }),
+  };
 };
 
 /** A person says what became of an effect that nobody else can know about. */

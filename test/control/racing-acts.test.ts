@@ -200,6 +200,20 @@ describe("a move that breaks off", () => {
     expect(await dynamo.acts(scene.job)).toHaveLength(1);
   });
 
+  it("brings over what a person says of an effect meanwhile", async () => {
+    const { scene, granted } = await running();
+    const intent = { fence: granted.lease.fence, run: "r", at: 1, seen: undefined };
+    const writes = scene.store.intend(scene.job, "payment", intent);
+    await scene.store.commit(granted.lease, { seq: 0, leaseUntil: 1e15, items: 0, writes }, scene.budget());
+    await scene.finish(granted, "failed", { seq: 1 });
+    const to = freshName();
+    dynamo.fixture.proxy.next(isBringing, {
+      before: () => scene.store.releaseOnce(scene.job, "payment", "done", operator, scene.clock.now(), scene.budget()),
+    });
+    await faulty(scene).move(to);
+    expect(await scene.store.readOnce(to, "payment", scene.budget())).toMatchObject({ state: "done" });
+  });
+
   it("and whose last step is repeated late doesn't touch what has been done under the new name since", async () => {
     const { scene, to } = await brokenOff();
     let release = () => {};

@@ -187,6 +187,28 @@ describe("An effect that a run died over (case 15)", () => {
     expect(keys).toEqual([`${here.name}/payment`, `${here.name}/payment`]);
   });
 
+  it("is called again under the idempotency key that it was begun with, whatever the job is called by now", async () => {
+    const keys: string[] = [];
+    let fails = true;
+    const work = async (run: Run) => {
+      await run.once("payment", async ({ idempotencyKey }) => {
+        keys.push(idempotencyKey);
+        if (keys.length > 1 && fails) throw new Error("no reply");
+      });
+    };
+    const here = setting(work, { onUnknown: "retry" });
+    await here.dieAt(() => keys.length);
+    const moved = freshName();
+    const act = { by: "ann", why: "renamed", cancel: true };
+    await engine.store.move(here.name, moved, act, here.clock.now(), budgetOn(here.clock));
+    const job = defineJob({ name: moved, timeout: "1m", run: work, onUnknown: "retry" });
+    const deps = { store: engine.store, clock: here.clock, log: silentLog };
+    expect((await runJob(job, { kind: "manual" }, deps)).outcome).toBe("failed");
+    fails = false;
+    expect((await runJob(job, { kind: "manual" }, deps)).outcome).toBe("succeeded");
+    expect(keys).toEqual(Array(3).fill(`${here.name}/payment`));
+  });
+
   it("is looked up by a function, which may find it done and give its result", async () => {
     let calls = 0;
     const results: unknown[] = [];
