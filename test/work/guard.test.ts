@@ -242,8 +242,12 @@ describe("An approval", () => {
   });
 
   it("can't be given for less than the plan, nor before a guard has tripped", async () => {
-    const here = purge(() => ids(20), { destructive: { max: 10 } });
+    let items = ids(5);
+    const here = purge(() => items, { destructive: { max: 10 } });
+    await expect(here.approve(20)).rejects.toThrow("isn't known");
+    expect((await here.go()).outcome).toBe("succeeded");
     await expect(here.approve(20)).rejects.toThrow("hasn't tripped");
+    items = ids(25).slice(5);
     await here.go();
     await expect(here.approve(19)).rejects.toThrow("of 20 items, more than the 19");
     expect((await here.go()).outcome).toBe("guard_tripped");
