@@ -7,6 +7,7 @@
 import { Console } from "node:console";
 import { type Command, CommanderError } from "commander";
 import { explained } from "./explain-error.ts";
+import { cleaned } from "./paint.ts";
 import { clearProgress } from "./progress.ts";
 
 /** Wrong usage that shows only once the command is under way: it ends with 2. */
@@ -49,26 +50,27 @@ let isDebugging = (): boolean => false;
 /** Something is wrong, and the command goes on: it ends with status 1. */
 export const report = (problem: string): void => {
   clearProgress();
-  process.stderr.write(`cronfence: ${problem}\n`);
+  process.stderr.write(cleaned(`cronfence: ${problem}\n`));
   process.exitCode = 1;
 };
 
 /** Where an error came from, for who asks. */
 export const trace = (error: unknown): void => {
   if (!isDebugging()) return;
-  for (let cause = error; cause instanceof Error; cause = cause.cause) process.stderr.write(`${cause.stack}\n`);
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    process.stderr.write(cleaned(`${cause.stack}\n`));
 };
 
 /** Writes a line, or several, to standard output. */
 export const print = (text: string): void => {
   clearProgress();
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(cleaned(`${text}\n`));
 };
 
 /** Writes a line to standard error: what is going on, which isn't the command's result. */
 export const note = (text: string): void => {
   clearProgress();
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(cleaned(`${text}\n`));
 };
 
 export const printJson = (value: unknown): void => print(JSON.stringify(value, undefined, 2));
@@ -115,7 +117,7 @@ const complain = (error: unknown): void => {
     profile: AWS_PROFILE || undefined,
     table: CRONFENCE_TABLE || "cronfence",
   });
-  process.stderr.write(`cronfence: ${sentence}\n`);
+  process.stderr.write(cleaned(`cronfence: ${sentence}\n`));
   trace(error);
 };
 

@@ -3,6 +3,7 @@
  * error that isn't known here is shown by its own message.
  */
 import { CronfenceError, type StoreUnavailableError } from "../errors.ts";
+import { printable } from "../printable.ts";
 
 /** What the command was told to talk to, as far as it was told. */
 export interface Surroundings {
@@ -14,12 +15,12 @@ export interface Surroundings {
 
 /** @param error whatever was thrown */
 export const explained = (error: unknown, around: Surroundings): string => {
-  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof Error)) return printable(String(error));
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     const advice = adviceOn(cause as PlatformError, around);
     if (advice !== undefined) return `${subjectOf(error)}${advice}`;
   }
-  return error.message.replace(/\s*\n\s*/g, " ") || error.name;
+  return printable(error.message.replace(/\s*\n\s*/g, " ") || error.name);
 };
 
 interface PlatformError extends Error {

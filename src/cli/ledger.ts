@@ -3,6 +3,7 @@ import { type Command, Option } from "commander";
 import { systemClock } from "../clock.ts";
 import { type LedgerCounts, type LedgerEntry, type TickState, tickStates } from "../ledger/entry.ts";
 import { readLedger } from "../operate/ledger.ts";
+import { printable } from "../printable.ts";
 import { instant, jobsOption, jsonOption } from "./arguments.ts";
 import { addTableOptions } from "./control-table.ts";
 import { print } from "./exit.ts";
@@ -131,4 +132,6 @@ const because = ({ state, outcome, reason, by, why, offSchedule }: LedgerEntry):
     ...(reason === undefined ? [] : [state === "skipped" && reason === "operator" ? "an operator" : reason]),
     ...(by === undefined ? [] : [`${by}${why === undefined ? "" : `: ${why}`}`]),
     ...(offSchedule ? ["not of today's schedule"] : []),
-  ].join(", ");
+  ]
+    .map(printable)
+    .join(", ");

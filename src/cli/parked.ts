@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import type { ParkedItem } from "../control/control-store.ts";
 import type { DynamoStore } from "../control/dynamo-store.ts";
+import { printable } from "../printable.ts";
 import { jsonOption, wholeNumber } from "./arguments.ts";
 import { addTableOptions, openStore, patience, type TableOptions } from "./control-table.ts";
 import { print, printJson } from "./exit.ts";
@@ -58,8 +59,8 @@ const readUpTo = async (store: DynamoStore, job: string, limit: number) => {
 const asJson = ({ at, ...item }: ParkedItem) => ({ ...item, at: iso(at) });
 
 const asRow = ({ key, at, attempts, error }: ParkedItem): string[] => [
-  key,
+  printable(key),
   localTime(Math.floor(at / 60_000) * 60_000, "UTC"),
   String(attempts),
-  error.message || error.name,
+  printable(error.message || error.name),
 ];

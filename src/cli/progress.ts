@@ -1,4 +1,5 @@
 /** One line about what is going on, on standard error, while it is a terminal; nothing is left of it at the end. */
+import { printable } from "../printable.ts";
 
 let shownAt = Number.NEGATIVE_INFINITY;
 let isShown = false;
@@ -9,7 +10,7 @@ export const progress = (text: string): void => {
   if (!stderr.isTTY || performance.now() - shownAt < leastMs) return;
   shownAt = performance.now();
   isShown = true;
-  stderr.write(`\r\u001b[K${text.slice(0, Math.max(20, (stderr.columns ?? 100) - 1))}`);
+  stderr.write(`\r\u001b[K${printable(text).slice(0, Math.max(20, (stderr.columns ?? 100) - 1))}`);
 };
 const leastMs = 150;
 

@@ -1,5 +1,6 @@
 /** Runs in words: what one line says of a run that goes, or has ended. */
 import type { RunEntry, RunRecord } from "../control/control-store.ts";
+import { printable } from "../printable.ts";
 import { isoOf, type RunReport } from "../report.ts";
 import { paint, painted } from "./paint.ts";
 
@@ -28,9 +29,9 @@ export const ended = (record: RunRecord): string => {
   const parts = [
     `${plural(items, "item")} in ${plural(commits, "commit")}`,
     ...(version === undefined ? [] : [`version ${version}`]),
-    ...(backlog === undefined ? [] : [`left: ${backlog}`]),
+    ...(backlog === undefined ? [] : [`left: ${printable(backlog)}`]),
   ];
-  const why = error === undefined ? "" : `\n${error.name}: ${error.message}`;
+  const why = error === undefined ? "" : `\n${printable(`${error.name}: ${error.message}`)}`;
   return `run ${id} ${wasOf(outcome)} after ${elapsed(endedAt - startedAt)}: ${parts.join(", ")}${why}`;
 };
 
@@ -44,9 +45,9 @@ export const reported = (report: RunReport): string => {
   const parts = [
     `${plural(items, "item")} in ${plural(commits, "commit")}`,
     ...(version === undefined ? [] : [`version ${version}`]),
-    ...(backlog === undefined ? [] : [`left: ${backlog}`]),
+    ...(backlog === undefined ? [] : [`left: ${printable(backlog)}`]),
   ];
-  const why = error === undefined ? "" : `\n${error.name}: ${error.message}`;
+  const why = error === undefined ? "" : `\n${printable(`${error.name}: ${error.message}`)}`;
   return `run ${run} ${wasOf(outcome)} after ${elapsed(durationMs)}: ${parts.join(", ")}${why}`;
 };
 

@@ -3,6 +3,7 @@ import { type Command, Option } from "commander";
 import type { RunRecord } from "../control/control-store.ts";
 import { listRuns } from "../operate/run-history.ts";
 import type { RunOutcome } from "../outcome.ts";
+import { printable } from "../printable.ts";
 import { instant, jobsOption, jsonOption, wholeNumber } from "./arguments.ts";
 import { addTableOptions } from "./control-table.ts";
 import { print } from "./exit.ts";
@@ -91,12 +92,12 @@ const asRow = (record: RunRecord): string[] => [
   elapsed(record.endedAt - record.startedAt),
   record.ticks === undefined ? "none" : String(record.ticks.count),
   String(record.items),
-  record.version ?? "",
+  printable(record.version ?? ""),
   record.error === undefined ? "" : cut(record.error.message || record.error.name),
 ];
 
 /** The whole of it is in `show`. */
 const cut = (message: string): string => {
   const [line = ""] = message.split("\n");
-  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
+  return printable(line.length > 80 ? `${line.slice(0, 79)}…` : line);
 };

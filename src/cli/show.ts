@@ -4,6 +4,7 @@ import { systemClock } from "../clock.ts";
 import type { RunEntry, RunRecord } from "../control/control-store.ts";
 import { CronfenceError } from "../errors.ts";
 import { type FoundRun, findRun } from "../operate/run-history.ts";
+import { printable } from "../printable.ts";
 import { jobsOption, jsonOption } from "./arguments.ts";
 import { addTableOptions } from "./control-table.ts";
 import { print, printJson } from "./exit.ts";
@@ -59,7 +60,7 @@ const recordText = (record: RunRecord): string => {
   return lines([
     ["run", record.id],
     ["job", record.job],
-    ["outcome", painted(record.outcome)],
+    ["outcome", record.outcome, painted],
     ["error", error && `${error.name}${error.code === undefined ? "" : ` (${error.code})`}: ${error.message}`],
     ["trigger", `${record.trigger}${record.reason === undefined ? "" : ` (${record.reason})`}`],
     ["started", iso(record.startedAt)],
@@ -93,10 +94,14 @@ const goingText = (job: string, run: RunEntry, holdsLease: boolean): string =>
     ["request", run.requestId],
   ]);
 
-type Line = readonly [name: string, value: string | undefined];
+type Line = readonly [name: string, value: string | undefined, paint?: (text: string) => string];
 
 const lines = (all: readonly Line[]): string =>
-  all.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(14)} ${value}`])).join("\n");
+  all
+    .flatMap(([name, value, paint = (text) => text]) =>
+      value === undefined ? [] : [`${name.padEnd(14)} ${paint(printable(value))}`],
+    )
+    .join("\n");
 
 const rangeText = ({ from, through, count }: { from: number; through: number; count: number }): string =>
   count === 1 ? iso(through) : `${count}, from ${iso(from)} through ${iso(through)}`;

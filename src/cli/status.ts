@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { systemClock } from "../clock.ts";
 import { type JobStatus, jobStatuses } from "../operate/statuses.ts";
+import { printable } from "../printable.ts";
 import { jobsOption, jsonOption } from "./arguments.ts";
 import { addTableOptions } from "./control-table.ts";
 import { print, printJson } from "./exit.ts";
@@ -78,7 +79,9 @@ const remarksOf = (status: JobStatus, now: number): string[] => {
     ...(expected === undefined ? [] : [`running for ${elapsed(now - expected.startedAt)} (run ${short(expected.id)})`]),
     ...(paused === undefined
       ? []
-      : [`paused${paused.until === undefined ? "" : ` until ${minute(paused.until)}`} by ${paused.by}: ${paused.why}`]),
+      : [
+          `paused${paused.until === undefined ? "" : ` until ${minute(paused.until)}`} by ${printable(`${paused.by}: ${paused.why}`)}`,
+        ]),
     ...(state === undefined && status.problem === undefined ? ["has never run"] : []),
   ];
 };

@@ -1,11 +1,12 @@
 /** Long results, a page at a time: memory stays flat, also where whoever reads them is slow. */
+import { cleaned } from "./paint.ts";
 import { clearProgress } from "./progress.ts";
 
 /** Resolves when standard output can take more. */
 export const write = (text: string): Promise<void> => {
   clearProgress();
   return new Promise((resolve) => {
-    if (process.stdout.write(text)) resolve();
+    if (process.stdout.write(cleaned(text))) resolve();
     else process.stdout.once("drain", resolve);
   });
 };

@@ -1,5 +1,6 @@
 /** A logger for people: one line per entry, with the time, the job and the fields that say something. */
 import type { Logger } from "../observe/log.ts";
+import { printable } from "../printable.ts";
 
 export interface PlainLogOptions {
   /** Where a line goes. */
@@ -34,11 +35,5 @@ export const plainLog = (options: PlainLogOptions, bindings: Readonly<Record<str
   };
 };
 
-const show = (value: unknown): string => {
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
-  return text.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
-};
-
-/** A line break would begin a line that nobody logged, and an escape sequence can rewrite what a terminal shows. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are meant
-const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+const show = (value: unknown): string =>
+  printable(typeof value === "string" ? value : (JSON.stringify(value) ?? String(value)));
