@@ -20,7 +20,7 @@ export const addDrift = (program: Command): void => {
     .option("--stage <name>", "of the service (default: as in serverless.yml)")
     .option("--region <name>", "of the deployment (default: as in serverless.yml)")
     .option("--template <file>", "a template that was packaged before; otherwise the serverless CLI makes it")
-    .addOption(new Option("--stack <name>", "the stack's name, for a template without the CLI's state beside it"))
+    .addOption(new Option("--stack <name>", "another stack's name (default: as the CLI calls it)"))
     .addOption(jsonOption())
     .addHelpText(
       "after",

@@ -14,6 +14,8 @@ import { UsageError } from "./exit.ts";
 export interface PackagingOptions {
   readonly stage?: string;
   readonly region?: string;
+  /** @default as the CLI calls it */
+  readonly stack?: string;
 }
 
 export interface Packaged {
@@ -25,7 +27,7 @@ export interface Packaged {
 }
 
 /** The serverless CLI couldn't package the service. */
-export class PackagingError extends CronfenceError {
+class PackagingError extends CronfenceError {
   override readonly name = "PackagingError";
 
   constructor(command: string, said: string) {
@@ -43,7 +45,7 @@ export const packageService = async (options: PackagingOptions): Promise<Package
   ];
   try {
     await run(script, ["package", "--package", folder, ...chosen], `${name} package`);
-    const found = await templateIn(join(folder, templateName));
+    const { packagedFor, ...found } = await templateIn(join(folder, templateName), options.stack);
     return { ...found, deploy: [`npx ${name} deploy`, ...chosen].join(" ") };
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -52,16 +54,16 @@ export const packageService = async (options: PackagingOptions): Promise<Package
 
 /**
  * A template that was packaged before, with the state that the CLI keeps beside it.
- * @param stack where there is no state
+ * @throws UsageError for a template of another stage: its stack would be looked at, and called that stage's
  */
-export const packagedTemplate = async (
-  file: string,
-  { stack, stage, region }: PackagingOptions & { readonly stack?: string },
-): Promise<Packaged> => {
-  const found = await templateIn(resolve(file), stack);
+export const packagedTemplate = async (file: string, { stack, stage, region }: PackagingOptions): Promise<Packaged> => {
+  const { packagedFor = stage, ...found } = await templateIn(resolve(file), stack);
+  if (stage !== undefined && stage !== packagedFor) {
+    throw new UsageError(`--stage is ${stage}, and ${file} was packaged for stage ${packagedFor}`);
+  }
   const { name } = await findCli().catch(() => ({ name: "serverless" }));
   const chosen = [
-    ...(stage === undefined ? [] : ["--stage", stage]),
+    ...(packagedFor === undefined ? [] : ["--stage", packagedFor]),
     ...(region === undefined ? [] : ["--region", region]),
   ];
   return { ...found, ...(region === undefined ? {} : { region }), deploy: [`npx ${name} deploy`, ...chosen].join(" ") };
@@ -69,7 +71,10 @@ export const packagedTemplate = async (
 
 const templateName = "cloudformation-template-update-stack.json";
 
-const templateIn = async (file: string, given?: string): Promise<Omit<Packaged, "deploy">> => {
+const templateIn = async (
+  file: string,
+  given: string | undefined,
+): Promise<Omit<Packaged, "deploy"> & { readonly packagedFor: string | undefined }> => {
   const text = await readFile(file, "utf8").catch((cause) => {
     throw new UsageError(`there is no template ${file}`, { cause });
   });
@@ -81,7 +86,7 @@ const templateIn = async (file: string, given?: string): Promise<Omit<Packaged, 
   if (stack === undefined) {
     throw new UsageError(`there is no serverless-state.json beside ${file}: name the stack with --stack`);
   }
-  return { template, stack, region: region ?? "" };
+  return { template, stack, region: region ?? "", packagedFor: stage };
 };
 
 interface State {
