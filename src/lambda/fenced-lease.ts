@@ -25,7 +25,9 @@ import { endRun, isGranted } from "../run.ts";
 import { type Run, runContext } from "../run-context.ts";
 import type { Ending } from "../run-record.ts";
 import type { Schedule } from "../schedule/index.ts";
+import type { Trigger } from "../trigger.ts";
 import { unknownOption } from "../unknown-option.ts";
+import { InvalidEventError } from "./event.ts";
 import { type LambdaDeps, platformDeps, probeAnswer, throwIfFailed, triggerOf } from "./handler.ts";
 
 export interface FencedLeaseOptions extends LambdaDeps {
@@ -81,7 +83,7 @@ export const fencedLease = (options: FencedLeaseOptions): MiddlewareObj<unknown,
       // Before anything is waited for: what follows in this invocation, the handler included, is in its context.
       const watch = newWatch();
       watchFromHere(watch);
-      const trigger = triggerOf(spec, request.event, request.context, deps);
+      const trigger = triggerOf(spec, request.event, request.context, deps, refuseOtherWork(spec.name));
       if (trigger === "probe") return probeAnswer(spec.name, deps);
       const attempt = openAttempt(spec, trigger, { ...platformDeps(request.context), ...deps });
       const granted = await acquireLease(attempt);
@@ -107,6 +109,18 @@ export const fencedLease = (options: FencedLeaseOptions): MiddlewareObj<unknown,
     },
   };
 };
+
+/** The handler knows nothing of parked items or of old ticks: it would do what it always does instead. */
+const refuseOtherWork =
+  (job: string) =>
+  ({ parked, backfill }: Trigger): void => {
+    const asked = parked !== undefined ? "parked items" : backfill !== undefined ? "a backfill" : undefined;
+    if (asked === undefined) return;
+    throw new InvalidEventError(
+      job,
+      `the event asks for ${asked}, which only a job of defineJob can do, and not a handler of one's own`,
+    );
+  };
 
 /** Ends a run once, however many ways lead there. */
 interface Lifecycle {

@@ -68,17 +68,23 @@ export const throwIfFailed = (report: RunReport): RunReport => {
   return report;
 };
 
-/** What an event asks for; an event that isn't understood is logged, as every attempt is, before it is refused. */
+/**
+ * What an event asks for; an event that isn't understood is logged, as every attempt is, before it is refused.
+ * @param refuse throws for what this function can't do
+ */
 export const triggerOf = (
   spec: LeaseSpec,
   event: unknown,
   context: LambdaContext,
   deps: LambdaDeps,
+  refuse: (trigger: Trigger) => void = () => {},
 ): Trigger | "probe" => {
   try {
     if (isProbe(spec.name, event)) return "probe";
     const latest = (deps.clock ?? systemClock).now() + spec.skewMs;
-    return readEvent(spec.name, event, context.awsRequestId, latest, versionOf(deps));
+    const trigger = readEvent(spec.name, event, context.awsRequestId, latest, versionOf(deps));
+    refuse(trigger);
+    return trigger;
   } catch (error) {
     (deps.log ?? defaultLog()).error(
       { job: spec.name, requestId: context.awsRequestId, error: errorOf(error) },

@@ -114,6 +114,19 @@ describe.each([
     });
   });
 
+  it.each([[{ parked: "all" }], [{ parked: ["a"], dryRun: true }], [{ backfill: ["2026-02-01T00:00:00Z"] }]])(
+    "refuses an event for work that the handler can't know of: %j",
+    async (event) => {
+      let calls = 0;
+      const { invoke, lines, state } = setting({}, () => {
+        calls += 1;
+      });
+      await expect(invoke({ event })).rejects.toMatchObject({ code: "INVALID_EVENT" });
+      expect([calls, await state()]).toEqual([0, undefined]);
+      expect(lines.at(-1)).toMatchObject({ message: "attempt ended: refused" });
+    },
+  );
+
   describe("passes the handler's answer through:", () => {
     it.each([[undefined], [null], [0], [""], [false], [Number.NaN], [[]], [{ statusCode: 200 }]])(
       "%j",
