@@ -31,7 +31,7 @@ const countersTable = "load-counters";
 
 export const contend = async (scene: Scene, { contenders, runs }: ContentionOptions): Promise<Contention> => {
   await createTable(scene.client, { name: countersTable, key: { hash: "id" } });
-  const proxy = await startFaultProxy(scene.endpoint, { unref: true });
+  const proxy = await startFaultProxy(scene.endpoint);
   const alone = counterJob(await scene.jobName());
   const contended = counterJob(await scene.jobName());
   try {

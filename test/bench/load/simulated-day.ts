@@ -3,7 +3,7 @@
  * their deliveries, each with a client of its own. Time goes on to the next minute with ticks when all that is due has been
  * done; one delivery in ten comes twice. Every tick leaves a row that says how often it was done.
  */
-import { cron, defineJob, type Job, runJob } from "cronfence";
+import { cron, defineJob, type Job, type RunDeps, runJob } from "cronfence";
 import { createTable, dumpTable } from "cronfence/testing";
 import { meteredClient, readsIn, usageOf, writesIn } from "../metered-client.ts";
 import { depsOn, type Scene } from "../scene.ts";
@@ -110,7 +110,17 @@ const deliveriesOf = (jobs: readonly Job[], end: number): ReadonlyMap<number, De
   return new Map([...byTick].sort(([one], [other]) => one - other));
 };
 
-const depsAt = (client: Parameters<typeof depsOn>[0], tick: number) => ({
-  ...depsOn(client),
-  clock: { now: () => tick + 1_000, after: () => () => {} },
+/** Time stands still while a minute's ticks are done; a try again waits in real time. */
+const depsAt = (client: Parameters<typeof depsOn>[0], tick: number): RunDeps => ({
+  ...depsOn(client, { requestTimeoutMs }),
+  clock: {
+    now: () => tick + 1_000,
+    after: (delayMs, wake) => {
+      const timer = setTimeout(wake, delayMs);
+      return () => clearTimeout(timer);
+    },
+  },
 });
+
+/** All workers share a processor. */
+const requestTimeoutMs = 10_000;

@@ -60,7 +60,7 @@ export const measureTimes = ({
   distanceMs = 0,
 }: Timing): Promise<Readonly<Record<ContenderName, number>>> =>
   onEngine(async (target, client) => {
-    const proxy = distanceMs === 0 ? undefined : await startFaultProxy(target, { unref: true });
+    const proxy = distanceMs === 0 ? undefined : await startFaultProxy(target);
     proxy?.when(() => true, { before: () => wait(distanceMs) });
     const endpoint = proxy?.endpoint ?? target;
     const handlers = {} as Record<ContenderName, Handler>;

@@ -1,6 +1,6 @@
 /** What a long drill left in the tables, read when all is quiet. Nothing here judges; differences.ts does. */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { type Budget, type ControlState, dynamoStore, type Job, type RunRecord } from "cronfence";
+import { type Budget, type ControlState, dynamoStore, type Job, type RunRecord, systemClock } from "cronfence";
 import { type LedgerEntry, readLedger } from "cronfence/operate";
 import { dumpTable } from "cronfence/testing";
 import type { Inserted } from "./inserts.ts";
@@ -52,7 +52,7 @@ export const readFigures = async (
   },
 ): Promise<LongFigures> => {
   const store = dynamoStore({ client, table });
-  const clock = { now: time.now, after: () => () => {} };
+  const clock = { now: time.now, after: systemClock.after };
   const budget = (): Budget => ({ clock, random: Math.random, until: time.now() + patienceMs * time.speed });
 
   const recordsOf = async (job: string): Promise<RunRecord[]> => {
