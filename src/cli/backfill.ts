@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { addActOptions } from "./act-options.ts";
 import { instant, wholeNumber } from "./arguments.ts";
 import type { BackfillOptions } from "./backfill-options.ts";
-import { addFunctionOptions } from "./function-name.ts";
+import { addFunctionOptions, refuseLocalThere } from "./function-name.ts";
 
 export const addBackfill = (program: Command): void => {
   const command = program
@@ -13,7 +13,7 @@ export const addBackfill = (program: Command): void => {
     .requiredOption("--from <instant>", "where to begin, a date or an instant", instant)
     .requiredOption("--to <instant>", "where to end, included", instant)
     .option("--max <n>", "at most so many ticks", wholeNumber(1, 100_000), 1_000)
-    .addOption(new Option("--here", "runs in this process and with its credentials").conflicts("function"));
+    .addOption(new Option("--here", "runs in this process and with its credentials").conflicts(["function", "stage"]));
   addActOptions(addFunctionOptions(command))
     .addHelpText(
       "after",
@@ -22,7 +22,8 @@ export const addBackfill = (program: Command): void => {
         "\nIt is for jobs with a tick function. What broke off is gone on with by giving the command again." +
         '\n\nExample:\n  npx cronfence backfill daily-report --from 2026-01-01 --to 2026-02-01 --why "new report" --yes',
     )
-    .action(async (name: string, options: BackfillOptions) =>
-      (await import("./backfill-ticks.ts")).backfillTicks(name, options),
-    );
+    .action(async (name: string, options: BackfillOptions) => {
+      refuseLocalThere(options, command);
+      await (await import("./backfill-ticks.ts")).backfillTicks(name, options);
+    });
 };

@@ -19,6 +19,13 @@ export const addFunctionOptions = (command: Command): Command =>
     )
     .option("--stage <stage>", "the stage of the service that serverless.yml here describes (default: dev)");
 
+/** A function is in the cloud: no local engine's file has its table, nor do that engine's credentials invoke it. */
+export const refuseLocalThere = (options: { readonly local?: string; readonly here?: boolean }, command: Command) => {
+  if (options.local !== undefined && !options.here) {
+    command.error("error: --local is for a run in this process: say --here, too");
+  }
+};
+
 /** @throws CronfenceError where nothing says it, or a name would have to be guessed */
 export const functionNameOf = async (job: string, options: FunctionOptions, env = process.env): Promise<string> => {
   const pattern = options.function ?? (env.CRONFENCE_FUNCTION_NAME || undefined);

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { systemClock } from "../clock.ts";
 import { duration, instant, jobsOption, jsonOption } from "./arguments.ts";
 import { addTableOptions } from "./control-table.ts";
-import { addFunctionOptions } from "./function-name.ts";
+import { addFunctionOptions, refuseLocalThere } from "./function-name.ts";
 import { byOption } from "./operator.ts";
 import type { RunOptions } from "./run-options.ts";
 
@@ -16,7 +16,14 @@ export const addRun = (program: Command): void => {
     .option("--dry-run", "does everything but write: no lease, no record")
     .option("--wait", "follows the run until it has ended")
     .option("--wait-for <version>", "waits until the function answers as this version, and lets no other run it")
-    .addOption(new Option("--here", "runs in this process and with its credentials").conflicts(["waitFor", "function"]))
+    .addOption(
+      new Option("--here", "runs in this process and with its credentials").conflicts([
+        "waitFor",
+        "function",
+        "stage",
+        "timeout",
+      ]),
+    )
     .option("--timeout <duration>", "how long to wait for the version, and for the run (default: 20m each)", duration);
   addTableOptions(addFunctionOptions(command))
     .option("--why <reason>", "why; the run's record has it")
@@ -35,6 +42,10 @@ export const addRun = (program: Command): void => {
         "\n  npx cronfence run expire-carts --here --local .cronfence/dynamodb.db",
     )
     .action(async (job: string, options: RunOptions) => {
+      refuseLocalThere(options, command);
+      if (options.timeout !== undefined && !options.wait && options.waitFor === undefined && !options.dryRun) {
+        command.error("error: --timeout is for what is waited for: say --wait, --wait-for or --dry-run, too");
+      }
       if (options.here) await (await import("./run-here.ts")).runHere(job, options);
       else await (await import("./run-there.ts")).runThere(job, options, systemClock);
     });

@@ -189,6 +189,20 @@ describe("cronfence run --wait-for", () => {
   });
 });
 
+describe("What would be passed over is wrong usage:", () => {
+  const span = ["--from", "2026-01-01", "--to", "2026-01-02", "--why", "x", "--yes"];
+  it.each([
+    ["a local file for a run in the cloud", ["run", "j", "--local", "a.db"], /--local is for a run in this process/],
+    ["the same for a backfill", ["backfill", "j", ...span, "--local", "a.db"], /--local is for a run in this process/],
+    ["a stage for a run in this process", ["run", "j", "--here", "--stage", "prod"], /'--stage <stage>'/],
+    ["a stage for a backfill in this process", ["backfill", "j", ...span, "--here", "--stage", "prod"], /'--stage/],
+    ["how long to wait, where nobody waits", ["run", "j", "--timeout", "5m"], /--timeout is for what is waited for/],
+  ])("%s", async (_what, args, says) => {
+    expectSentence(await cronfence("/", args, env()), says, 2);
+    expect(lambda.invocations).toEqual([]);
+  });
+});
+
 describe("cronfence backfill, in the job's function,", () => {
   it("hands the ticks over, and follows each run", async () => {
     const { name } = await operated(engine);
