@@ -44,3 +44,8 @@ export const nested = (levels: number): unknown => {
   for (let level = 0; level < levels; level += 1) value = [value];
   return value;
 };
+
+/** How often a property is tried: more often where somebody hunts (`CRONFENCE_FUZZ=20 npx vitest run test/security`). */
+export const tries = (usual: number): { readonly numRuns: number } => ({
+  numRuns: usual * Number(process.env.CRONFENCE_FUZZ || 1),
+});
