@@ -38,8 +38,9 @@ export const ledgerOf = (job: WatchedJob, span: LedgerSpan, deps: LedgerDeps): L
   const problems: string[] = [];
   if (job.schedule === undefined) problems.push("it has no schedule, so nothing is ever due");
   for (const name of ["from", "to"] as const) {
-    if (!Number.isFinite(span[name]))
-      problems.push(`${name} is ${span[name]}, and must be milliseconds since the epoch`);
+    // What a `Date` can be made of.
+    if (!Number.isFinite(span[name]) || Math.abs(span[name]) > 8.64e15)
+      problems.push(`${name} is ${String(span[name])}, and must be milliseconds since the epoch`);
   }
   if (span.from > span.to) problems.push(`from (${span.from}) must not be later than to (${span.to})`);
   if (problems.length > 0) throw new InvalidOptionsError(`ledger of job "${job.name}"`, problems);

@@ -14,7 +14,7 @@ import type { Job } from "../job.ts";
 import { type Json, notJson } from "../json.ts";
 import type { RunReport } from "../report.ts";
 import { runJob } from "../run.ts";
-import { problemsOf, refuse, show } from "./act-check.ts";
+import { keyProblems, laterProblems, nameProblems, problemsOf, refuse, show } from "./act-check.ts";
 import { budgetOf, clockOf, type OperateDeps } from "./operator.ts";
 
 /** What an act that may end a run did besides. */
@@ -34,17 +34,14 @@ export interface PauseAct extends EndingAct {
  */
 export const pauseJob = async (job: string, act: PauseAct, deps: OperateDeps): Promise<Ended> => {
   const at = clockOf(deps).now();
-  const problems = problemsOf(act);
-  if (act.until !== undefined && !(act.until > at)) {
-    problems.push(`until is ${show(act.until)}, and must be later than now (${at}), in milliseconds since the epoch`);
-  }
-  refuse("pause", problems);
+  const problems = problemsOf(job, act);
+  refuse("pause", act?.until === undefined ? problems : [...problems, ...laterProblems("until", act.until, at)]);
   return endedBy(await deps.store.pause(job, { ...act, at }, budgetOf(deps)));
 };
 
 /** Lets runs of `job` start again. Nothing is started by it: the next delivery, or the watchdog, is what starts one. */
 export const resumeJob = async (job: string, act: SeenAct, deps: OperateDeps): Promise<void> => {
-  refuse("resume", problemsOf(act));
+  refuse("resume", problemsOf(job, act));
   await deps.store.resume(job, act, clockOf(deps).now(), budgetOf(deps));
 };
 
@@ -53,7 +50,7 @@ export const resumeJob = async (job: string, act: SeenAct, deps: OperateDeps): P
  * What it committed stays, and its ticks stay owed. The result is empty where no run held the lease, and no act is recorded.
  */
 export const cancelRun = async (job: string, act: SeenAct, deps: OperateDeps): Promise<Ended> => {
-  refuse("cancel", problemsOf(act));
+  refuse("cancel", problemsOf(job, act));
   return endedBy(await deps.store.cancel(job, act, clockOf(deps).now(), budgetOf(deps)));
 };
 
@@ -67,8 +64,8 @@ export interface RewindAct extends EndingAct {
  * to do the work now. Both watermarks are recorded.
  */
 export const rewindJob = async (job: string, act: RewindAct, deps: OperateDeps): Promise<Ended> => {
-  const { watermark, ...rest } = act;
-  const problems = problemsOf(rest);
+  const { watermark, ...rest } = act ?? {};
+  const problems = problemsOf(job, rest);
   const found = notJson(watermark);
   if (found !== undefined) problems.push(`watermark can't be kept as JSON: ${found}`);
   refuse("rewind", problems);
@@ -77,10 +74,7 @@ export const rewindJob = async (job: string, act: RewindAct, deps: OperateDeps):
 
 /** Gives `job` the name `to`; see `ControlStore.move`. The definition must have the new name from then on. */
 export const moveJob = async (job: string, to: string, act: EndingAct, deps: OperateDeps): Promise<Ended> => {
-  const problems = problemsOf(act);
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(to)) {
-    problems.push(`the new name is ${show(to)}, and must be at most 64 letters, digits, "-" and "_"`);
-  }
+  const problems = [...problemsOf(job, act), ...nameProblems("the new name", to)];
   if (job === to) problems.push(`the new name is ${show(to)}, and must be another one`);
   refuse("move", problems);
   return endedBy(await deps.store.move(job, to, act, clockOf(deps).now(), budgetOf(deps)));
@@ -96,11 +90,10 @@ export interface ApproveAct extends SeenAct {
 /** Lets one run of a destructive job do the very plan that its guard stopped last. */
 export const approvePlan = async (job: string, act: ApproveAct, deps: OperateDeps): Promise<Approval> => {
   const at = clockOf(deps).now();
-  const problems = problemsOf(act);
-  if (!Number.isInteger(act.max) || act.max < 1)
-    problems.push(`max is ${show(act.max)}, and must be a whole number from 1 on`);
-  if (!(act.until > at)) problems.push(`until is ${show(act.until)}, and must be later than now (${at})`);
-  refuse("approve", problems);
+  const problems = problemsOf(job, act);
+  const { max, until } = act ?? {};
+  if (!Number.isSafeInteger(max) || max < 1) problems.push(`max is ${show(max)}, and must be a whole number from 1 on`);
+  refuse("approve", [...problems, ...laterProblems("until", until, at)]);
   return deps.store.approve(job, act, at, budgetOf(deps));
 };
 
@@ -112,13 +105,17 @@ export const releaseEffect = async (
   act: Act,
   deps: OperateDeps,
 ): Promise<void> => {
-  refuse("release", problemsOf(act));
+  const problems = [...problemsOf(job, act), ...keyProblems(key)];
+  // What isn't "done" mustn't be taken for "not done": the effect would be called again.
+  if (verdict !== "done" && verdict !== "not done")
+    problems.push(`the verdict is ${show(verdict)}, and must be "done" or "not done"`);
+  refuse("release", problems);
   await deps.store.releaseOnce(job, key, verdict, act, clockOf(deps).now(), budgetOf(deps));
 };
 
 /** Gives a parked item up for good. */
 export const dropParked = async (job: string, key: string, act: Act, deps: OperateDeps): Promise<void> => {
-  refuse("drop", problemsOf(act));
+  refuse("drop", [...problemsOf(job, act), ...keyProblems(key)]);
   await deps.store.dropParked(job, key, act, clockOf(deps).now(), budgetOf(deps));
 };
 
@@ -134,7 +131,11 @@ export const retryParked = async (
   act: Act & { readonly dryRun?: boolean },
   deps: OperateDeps & { readonly run?: Omit<RunDeps, "store" | "clock" | "random"> },
 ): Promise<RunReport> => {
-  refuse("retry", problemsOf(act));
+  const problems = problemsOf(job.name, act);
+  // A run that is asked for no parked item would do what is due.
+  const some = Array.isArray(keys) && keys.length > 0 && keys.every((key) => keyProblems(key).length === 0);
+  if (keys !== "all" && !some) problems.push(`keys is ${show(keys)}, and must be "all" or a list of keys`);
+  refuse("retry", problems);
   const { store, clock, random, run } = deps;
   return runJob(
     job,

@@ -1,6 +1,7 @@
 /** A job's runs, from their records, and those that are going. */
 import type { ActRecord, RunEntry, RunPage, RunRecord } from "../control/control-store.ts";
 import type { RunOutcome } from "../outcome.ts";
+import { refuse, timeProblems } from "./act-check.ts";
 import { budgetOf, type OperateDeps } from "./operator.ts";
 
 export interface RunFilter {
@@ -15,10 +16,12 @@ export interface RunFilter {
 /**
  * The runs of `job` that are on record, newest first, in pages: memory stays flat. Of a job that was renamed, the runs under
  * its older name follow. A run that is still going has no record; `jobStatuses` shows it.
+ * @throws InvalidOptionsError for a `before` that is no instant
  * @throws StoreUnavailableError
  */
 export async function* listRuns(job: string, filter: RunFilter, deps: OperateDeps): AsyncGenerator<RunRecord> {
   const { limit = Number.POSITIVE_INFINITY, before } = filter;
+  refuse("list of runs", before === undefined ? [] : timeProblems("before", before));
   const wanted = filter.outcome === undefined ? undefined : [filter.outcome].flat();
   let found = 0;
   for await (const name of namesOf(job, deps)) {

@@ -6,7 +6,7 @@ import type { ControlState, EndingAct, RunEntry, TickRange } from "../control/co
 import { ActRefusedError, InvalidOptionsError } from "../errors.ts";
 import type { Job } from "../job.ts";
 import { isoOf } from "../report.ts";
-import { problemsOf, refuse } from "./act-check.ts";
+import { problemsOf, refuse, show, timeProblems } from "./act-check.ts";
 import { budgetOf, clockOf, type OperateDeps } from "./operator.ts";
 
 export interface SkipAct extends EndingAct {
@@ -29,8 +29,10 @@ export interface Skipped {
  * @throws ActRefusedError for a tick that isn't owed, and where older ones are owed without `through`
  */
 export const skipTick = async (job: Job, tick: number, act: SkipAct, deps: OperateDeps): Promise<Skipped> => {
-  const { through = false, ...rest } = act;
-  refuse("skip", problemsOf(rest));
+  const { through = false, ...rest } = act ?? {};
+  const problems = [...problemsOf(job.name, rest), ...timeProblems("tick", tick)];
+  if (typeof through !== "boolean") problems.push(`through is ${show(through)}, and must be true or false`);
+  refuse("skip", problems);
   const at = clockOf(deps).now();
   const state = await deps.store.read(job.name, budgetOf(deps));
   if (state === undefined) {

@@ -5,6 +5,7 @@
 import type { ControlState } from "../control/control-store.ts";
 import { ActRefusedError, CronfenceError, InvalidOptionsError } from "../errors.ts";
 import { isoOf, type RunReport } from "../report.ts";
+import { nameProblems, timeProblems } from "./act-check.ts";
 import type { FunctionInvoker } from "./lambda-invoker.ts";
 import { budgetOf, clockOf, type OperateDeps } from "./operator.ts";
 
@@ -47,11 +48,8 @@ export interface StartedRun {
  */
 export const startRun = async (job: string, request: StartRequest, deps: StartDeps): Promise<StartedRun> => {
   const at = clockOf(deps).now();
-  if (request.tick !== undefined && request.tick > at) {
-    throw new InvalidOptionsError(`run of job "${job}"`, [
-      `tick is ${isoOf(request.tick)}, and must be one that has come`,
-    ]);
-  }
+  const problems = [...nameProblems("job", job), ...problemsIn(request, at)];
+  if (problems.length > 0) throw new InvalidOptionsError("start of a run", problems);
   const futile = futility(await deps.store.read(job, budgetOf(deps)), request.tick, at);
   if (futile !== undefined) throw new ActRefusedError(job, "run", futile);
   const { requestId } = await deps.invoker.start(deps.functionName, eventOf(request));
@@ -81,6 +79,24 @@ const eventOf = ({ tick, backfill, reason, version }: StartRequest) => ({
   ...(reason === undefined ? {} : { reason }),
   ...(version === undefined ? {} : { version }),
 });
+
+/** What the function would refuse, so that nobody waits for a run that never comes. */
+const problemsIn = ({ tick, backfill, reason, version }: StartRequest, now: number): string[] => {
+  const problems = tick === undefined ? [] : timeProblems("tick", tick);
+  if (problems.length === 0 && tick !== undefined && tick > now)
+    problems.push(`tick is ${isoOf(tick)}, and must be one that has come`);
+  if (backfill !== undefined) {
+    const isSome = Array.isArray(backfill) && backfill.length > 0 && backfill.length <= 1_000;
+    if (!isSome) problems.push("backfill must be a list of 1 to 1,000 ticks");
+    else problems.push(...backfill.flatMap((each) => timeProblems("a tick of backfill", each)).slice(0, 1));
+    if (tick !== undefined) problems.push("backfill and tick exclude each other");
+  }
+  for (const [name, text] of Object.entries({ reason, version } as Record<string, unknown>)) {
+    if (text !== undefined && (typeof text !== "string" || text.length > 2_048))
+      problems.push(`${name} must be a text of at most 2048 characters`);
+  }
+  return problems;
+};
 
 /** Why a run that is started now wouldn't become one, as far as the control item tells. */
 const futility = (state: ControlState | undefined, tick: number | undefined, now: number): string | undefined => {

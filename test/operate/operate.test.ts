@@ -170,6 +170,40 @@ describe("acts", () => {
     ).toBeUndefined();
   });
 
+  it("refuse what no type would let through, before anything is asked or written", async () => {
+    const { name, job, deps } = open();
+    // biome-ignore lint/suspicious/noExplicitAny: as a caller in JavaScript
+    const any = (value: unknown) => value as any;
+    const until = start + minute;
+    const each: [string, () => Promise<unknown>][] = [
+      ["by is undefined", () => pauseJob(name, any(undefined), deps)],
+      ["job is undefined", () => pauseJob(any(undefined), ann, deps)],
+      ["job is NaN", () => resumeJob(any(Number.NaN), ann, deps)],
+      ['job is ""', () => cancelRun("", ann, deps)],
+      ['cancel is "no"', () => pauseJob(name, { ...ann, cancel: any("no") }, deps)],
+      ["until is Infinity", () => pauseJob(name, { ...ann, until: Number.POSITIVE_INFINITY }, deps)],
+      ["until is 9000000000000000", () => pauseJob(name, { ...ann, until: 9e15 }, deps)],
+      ["until is NaN", () => approvePlan(name, { ...ann, max: 1, until: Number.NaN }, deps)],
+      ["max is 10", () => approvePlan(name, { ...ann, max: any(10n), until }, deps)],
+      ["the new name is undefined", () => moveJob(name, any(undefined), ann, deps)],
+      ['the verdict is "Done"', () => releaseEffect(name, "key", any("Done"), ann, deps)],
+      ["key is NaN", () => dropParked(name, any(Number.NaN), ann, deps)],
+      ["keys is undefined", () => retryParked(job, any(undefined), ann, deps)],
+      ["keys is []", () => retryParked(job, [], ann, deps)],
+      ["tick is NaN", () => skipTick(job, Number.NaN, ann, deps)],
+      ["through is 1", () => skipTick(job, start, { ...ann, through: any(1) }, deps)],
+      ["before is Infinity", () => listRuns(name, { before: Number.POSITIVE_INFINITY }, deps).next()],
+      ["from is -9000000000000000", async () => readLedger(job, { from: -9e15, to: start }, deps)],
+    ];
+    for (const [problem, act] of each) {
+      await expect(act(), problem).rejects.toMatchObject({
+        code: "INVALID_OPTIONS",
+        message: expect.stringContaining(problem),
+      });
+    }
+    expect(await fixture.store.read(name, { clock: deps.clock, random: () => 0, until })).toBeUndefined();
+  });
+
   it("with impossible values say which, and what is allowed", async () => {
     const { name, deps } = open();
     await expect(pauseJob(name, { ...ann, until: start, fence: 1.5 }, deps)).rejects.toMatchObject({
