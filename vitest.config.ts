@@ -8,6 +8,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^cronfence$/, replacement: src("index.ts") },
+      { find: /^cronfence\/infra$/, replacement: place("./infra/service.ts") },
       { find: /^cronfence\/lambda$/, replacement: src("lambda/index.ts") },
       { find: /^cronfence\/operate$/, replacement: src("operate/index.ts") },
       { find: /^cronfence\/schedule$/, replacement: src("schedule/toolkit.ts") },

@@ -4,6 +4,7 @@
  */
 import middy from "@middy/core";
 import { cron, defineJob, type RunReport, rate, runJob } from "cronfence";
+import { deploymentProblems, type Resources, serviceResources } from "cronfence/infra";
 import { fencedLease, lambdaHandler } from "cronfence/lambda";
 import { queryAfter } from "cronfence/sources";
 import { type Engine, settableClock, startEngine } from "cronfence/testing";
@@ -45,6 +46,23 @@ export const wrapped = middy()
     const text: string = context.run.fence;
     await context.run.commit([{ Put: { TableName: "a", Item: { id: "1", fence, text } } }]);
   });
+
+export const resources = (functionName: string): Resources => {
+  const service = {
+    jobs: [{ job, functionName, functionLogicalId: "ExpireCarts" }],
+    settings: {
+      service: "shop-jobs",
+      stage: "prod",
+      controlTable: { create: false, name: "jobs" },
+      alarmTopic: { create: true },
+      logRetentionDays: 30,
+      version: "1",
+    },
+  } as const;
+  const problems: readonly string[] = deploymentProblems(service);
+  if (problems.length > 0) throw new Error(problems.join("\n"));
+  return serviceResources(service);
+};
 
 export const once = async (): Promise<RunReport> => {
   const engine: Engine = await startEngine();
