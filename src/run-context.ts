@@ -40,7 +40,7 @@ export interface RunInfo<Watermark extends Json = Json> {
   remainingMs(): number;
   /**
    * Calls an effect outside DynamoDB once for `key`, and remembers its result: a later call with the same key, in this run
-   * or another one, returns it. In a dry run the effect isn't called and the result is `undefined`.
+   * or another one, returns it for 400 days. In a dry run the effect isn't called and the result is `undefined`.
    *
    * An effect that throws may have been done: it stays open, and the job's `onUnknown` decides next time, unless it throws
    * `NotDoneError`. Takes a read and two commits.
