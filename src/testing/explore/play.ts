@@ -63,7 +63,8 @@ export const play = async (stage: Stage, schedule: Schedule, variant = 0): Promi
       });
     }
   } catch (error) {
-    violation = (error as Violation).message;
+    if (!(error instanceof Violation)) throw error;
+    violation = error.message;
   }
   const ids = new Set(history.accounts().flatMap(({ runId, owner }) => [runId, owner]));
   const { timeline, steps, ownWrites } = history;
