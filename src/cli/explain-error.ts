@@ -105,6 +105,8 @@ const missing = (message: string, { region, endpoint, table }: Surroundings): st
 };
 
 const unknownHost = (hostname: string | undefined, { endpoint, region }: Surroundings): string => {
-  if (endpoint !== undefined) return `nothing answers at ${endpoint}: there is no such host`;
+  // Another service than DynamoDB has an endpoint of its own.
+  const isEndpoint = endpoint !== undefined && (hostname === undefined || endpoint.includes(hostname));
+  if (isEndpoint) return `nothing answers at ${endpoint}: there is no such host`;
   return `there is no host ${hostname ?? "of AWS"}; is ${region === undefined ? "the region" : `region ${region}`} right, and this machine online?`;
 };

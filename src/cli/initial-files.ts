@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 interface OwnManifest {
   readonly version: string;
   readonly devDependencies: Readonly<Record<string, string>>;
+  readonly overrides?: Readonly<Record<string, string>>;
 }
 
 /** By their paths from the service's folder. */
@@ -59,7 +60,9 @@ for (const drill of drills(job, local)) it(drill.name, drill.run, 60_000);
 });
 
 const manifestOf = (service: string) => {
-  const { version, devDependencies } = createRequire(import.meta.url)("cronfence/package.json") as OwnManifest;
+  const { version, devDependencies, overrides } = createRequire(import.meta.url)(
+    "cronfence/package.json",
+  ) as OwnManifest;
   const tools = ["@types/node", "osls", "typescript", "vitest"];
   return {
     name: service.toLowerCase(),
@@ -68,6 +71,8 @@ const manifestOf = (service: string) => {
     scripts: { test: "tsc --noEmit && vitest run", deploy: "osls deploy" },
     dependencies: { cronfence: `^${version}` },
     devDependencies: Object.fromEntries(tools.map((tool) => [tool, devDependencies[tool] ?? "*"])),
+    // What these tools bring along is held where they were tried.
+    ...(overrides === undefined ? {} : { overrides }),
   };
 };
 

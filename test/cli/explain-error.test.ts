@@ -58,6 +58,19 @@ const answers: Readonly<Record<string, { cause: Error; says: string; at?: object
     at: { region: "eu-nowhere-1" },
     says: "there is no host dynamodb.eu-nowhere-1.amazonaws.com; is region eu-nowhere-1 right, and this machine online?",
   },
+  "another service's region, beside an endpoint of DynamoDB": {
+    cause: thrown("Error", "getaddrinfo ENOTFOUND", {
+      code: "ENOTFOUND",
+      hostname: "lambda.eu-nowhere-1.amazonaws.com",
+    }),
+    at: { region: "eu-nowhere-1", endpoint: "http://127.0.0.1:8000" },
+    says: "there is no host lambda.eu-nowhere-1.amazonaws.com; is region eu-nowhere-1 right, and this machine online?",
+  },
+  "an endpoint that has no host": {
+    cause: thrown("Error", "getaddrinfo ENOTFOUND", { code: "ENOTFOUND", hostname: "dynamodb.test" }),
+    at: { endpoint: "http://dynamodb.test:8000" },
+    says: "nothing answers at http://dynamodb.test:8000: there is no such host",
+  },
   "an endpoint that refuses": {
     cause: thrown("Error", "connect ECONNREFUSED", { code: "ECONNREFUSED" }),
     at: { endpoint: "http://127.0.0.1:8000" },

@@ -7,6 +7,8 @@ import { parse } from "yaml";
 import { builtCommand } from "./built-command.ts";
 import { cronfence, projectOf } from "./command.ts";
 
+const own = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
+
 const files = [
   "serverless.yml",
   "package.json",
@@ -34,6 +36,8 @@ describe("cronfence init", () => {
     expect(JSON.parse(await read("package.json"))).toMatchObject({
       name: "shop-jobs",
       dependencies: { cronfence: expect.stringMatching(/^\^\d/) },
+      // As here: a lock file is else made of versions that nobody has tried, and of such as npm ci can't install.
+      overrides: own.overrides,
     });
     expect(await ownTest(folder)).toContain("greet: ");
     const check = await cronfence(folder, ["check", "--json"]);
