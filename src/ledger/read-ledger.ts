@@ -4,6 +4,7 @@
  */
 import type { Budget, RunEntry } from "../control/control-store.ts";
 import { InvalidOptionsError } from "../errors.ts";
+import { isoOf } from "../report.ts";
 import type { WatchedJob } from "../watchdog/watched-job.ts";
 import { attempts, pausesOf } from "./attempts.ts";
 import { type LedgerCounts, type LedgerEntry, tickStates } from "./entry.ts";
@@ -42,7 +43,9 @@ export const ledgerOf = (job: WatchedJob, span: LedgerSpan, deps: LedgerDeps): L
     if (!Number.isFinite(span[name]) || Math.abs(span[name]) > 8.64e15)
       problems.push(`${name} is ${String(span[name])}, and must be milliseconds since the epoch`);
   }
-  if (span.from > span.to) problems.push(`from (${span.from}) must not be later than to (${span.to})`);
+  if (problems.length === 0 && span.from > span.to) {
+    problems.push(`from is ${isoOf(span.from)}, and must not be later than to, ${isoOf(span.to)}`);
+  }
   if (problems.length > 0) throw new InvalidOptionsError(`ledger of job "${job.name}"`, problems);
   let counts = emptyCounts();
   return {

@@ -297,6 +297,8 @@ it("a ledger of nothing says why", () => {
       { store: storeOf({}), now: () => 0, budget: () => ({}) as never },
     );
   expect(ledger({}, 0, 1)).toThrow("no schedule");
-  expect(ledger({ schedule: hourly }, 2, 1)).toThrow("from (2) must not be later than to (1)");
+  expect(ledger({ schedule: hourly }, 2, 1)).toThrow(
+    "from is 1970-01-01T00:00:00.002Z, and must not be later than to, 1970-01-01T00:00:00.001Z",
+  );
   expect(ledger({ schedule: hourly }, Number.NaN, 1)).toThrow("from is NaN");
 });
