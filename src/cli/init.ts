@@ -34,12 +34,10 @@ const init = async (folder: string, { name, json }: InitOptions, command: Comman
   for (const [file, text] of Object.entries(initialFiles(service, process.env.AWS_REGION))) {
     (await writeNew(join(folder, file), text)) ? made.push(file) : kept.push(file);
   }
-  const next = nextCommands(folder);
+  const next = nextCommands(folder, kept.includes("package.json"));
   if (json) return printJson({ folder: resolve(folder), service, made, kept, next });
   for (const file of made) print(`made ${join(folder, file)}`);
   for (const file of kept) print(`kept ${join(folder, file)}, which was there`);
-  if (kept.includes("package.json"))
-    print(`\npackage.json needs: npm install cronfence && npm install --save-dev ${toolNames}`);
   print(["", "Next:", ...next.map((each) => `  ${each}`)].join("\n"));
 };
 
@@ -62,7 +60,11 @@ const writeNew = async (path: string, text: string): Promise<boolean> => {
   }
 };
 
-const nextCommands = (folder: string): string[] => {
+/** A manifest of the project's own needn't have the packages, nor a script for tests. */
+const nextCommands = (folder: string, ownManifest: boolean): string[] => {
   const there = relative(process.cwd(), resolve(folder));
-  return [`${there === "" ? "" : `cd ${there} && `}npm install && npm test`, "npx osls deploy --stage dev"];
+  const test = ownManifest
+    ? `npm install cronfence && npm install --save-dev ${toolNames} && npx vitest run test/greet.test.ts`
+    : "npm install && npm test";
+  return [`${there === "" ? "" : `cd ${there} && `}${test}`, "npx osls deploy --stage dev"];
 };
