@@ -24,5 +24,8 @@ const resume = async (job: string, options: JobActOptions): Promise<void> => {
   const { resumeJob } = await import("../operate/acts.ts");
   await resumeJob(job, { by, why, ...(fence === undefined ? {} : { fence }) }, deps);
   if (options.json) return printJson({ job, wasPaused: state.paused !== undefined, ...told });
-  print(`runs of ${job} may start again; to start one now: npx cronfence run ${job}`);
+  print(
+    `runs of ${job} may start again, and the next tick's covers what is owed` +
+      `; to do that now: npx cronfence run ${job} --tick TICK, the newest that npx cronfence ledger ${job} shows`,
+  );
 };

@@ -1,17 +1,20 @@
 /** A run in this process, with its credentials and on the given control table. Ctrl-C interrupts it, which is recorded. */
 import { systemClock } from "../clock.ts";
 import type { DynamoStore } from "../control/dynamo-store.ts";
+import { InvalidOptionsError } from "../errors.ts";
 import type { Job } from "../job.ts";
 import type { LocalSetup } from "../local/job-modules.ts";
 import type { RunReport } from "../report.ts";
 import { openStore, patience } from "./control-table.ts";
 import { note, onInterrupt, print, printJson, report } from "./exit.ts";
+import { iso } from "./instants.ts";
 import { nameOf } from "./operator.ts";
 import { progress } from "./progress.ts";
 import type { RunOptions } from "./run-options.ts";
 import { going, isWell, reported } from "./run-words.ts";
 
 export const runHere = async (name: string, options: RunOptions): Promise<void> => {
+  refuseFuture(options.tick, systemClock.now());
   // Before the jobs are loaded, so that clients of their own talk to the same place.
   const store = await openStore(options, true);
   const [{ loadJobs, pickJob }, { reportProblems }] = await Promise.all([
@@ -23,10 +26,17 @@ export const runHere = async (name: string, options: RunOptions): Promise<void> 
   const { job, local } = pickJob(found, name);
   if (options.local !== undefined) await setUp(store.table, local);
   const ran = await runWatched(job, options, store);
+  if (job.work.shape === "tick" && options.tick === undefined && ran.run !== undefined) note(noTick);
   if (options.json) printJson(ran);
   if (isWell(ran.outcome)) {
     if (!options.json) print(reported(ran));
   } else report(reported(ran));
+};
+
+/** A tick that is completed before its time would take all that come until then away from the job. */
+const refuseFuture = (tick: number | undefined, now: number): void => {
+  if (tick === undefined || tick <= now) return;
+  throw new InvalidOptionsError("start of a run", [`tick is ${iso(tick)}, and must be one that has come`]);
 };
 
 /** What a local engine's file lacks. */
@@ -42,6 +52,9 @@ const setUp = async (table: string, local: LocalSetup | undefined): Promise<void
   for (const name of await createMissing(client, local, systemClock.now())) note(`made table ${name}`);
   client.destroy();
 };
+
+const noTick =
+  "a run without --tick does no tick of this job: what is owed is done by its next tick, or with --tick TICK";
 
 const runWatched = async (job: Job, options: RunOptions, store: DynamoStore): Promise<RunReport> => {
   const [{ runJob }, { plainLog }] = await Promise.all([import("../run.ts"), import("../local/plain-log.ts")]);

@@ -234,6 +234,10 @@ export const job = defineJob({
 export const slow = defineJob({ name: "slow", timeout: "1m", run: (run) => new Promise((resolve) => { process.stderr.write("at work\\n"); run.signal.addEventListener("abort", resolve); }) });
 export const broken = defineJob({ name: "broken", timeout: "1m", run: () => { throw new Error("the shelf is gone"); } });
 `;
+  const hourly = `
+import { cron, defineJob } from "cronfence";
+export const job = defineJob({ name: "hourly", schedule: cron("0 * * * *"), timeout: "1m", tick: () => [] });
+`;
   const here = (cwd: string, ...args: readonly string[]) => cronfence(cwd, ["run", ...args, "--here"]);
 
   it("runs in this process on a file, making the tables that it lacks, and keeps what was done", async () => {
@@ -250,6 +254,22 @@ export const broken = defineJob({ name: "broken", timeout: "1m", run: () => { th
     const broken = await here(cwd, "broken", "--local", "data/db", "--table", "jobs");
     expect(broken).toMatchObject({ code: 1, stdout: "" });
     expect(broken.stderr).toMatch(/run \S+ ended as failed after .*\nError: the shelf is gone\n$/);
+  });
+
+  it("refuses a tick of the future, before anything is made: all until then would count as done", async () => {
+    const cwd = await projectOf({ "handlers/hourly.ts": hourly });
+    const { code, stderr } = await here(cwd, "hourly", "--local", "data/db", "--tick", "2999-01-01T00:00:00Z");
+    expect(code).toBe(1);
+    expect(stderr).toBe("cronfence: start of a run: tick is 2999-01-01T00:00:00.000Z, and must be one that has come\n");
+  });
+
+  it("says that a run of a job of ticks does none of them where none is named", async () => {
+    const cwd = await projectOf({ "handlers/hourly.ts": hourly });
+    const without = await here(cwd, "hourly", "--local", "data/db");
+    expect(without.stderr).toContain("a run without --tick does no tick of this job");
+    const named = await here(cwd, "hourly", "--local", "data/db", "--tick", "2026-01-01T00:00:00Z");
+    expect(named.stderr).toBe("");
+    expect(named.code).toBe(0);
   });
 
   it("ends on Ctrl-C with status 130, the run recorded as interrupted", async () => {
