@@ -10,13 +10,14 @@ import { describe, expect, it } from "vitest";
 /** Source text by path from src/, such as "control/commit.ts". */
 type Sources = Readonly<Record<string, string>>;
 
-const root = new URL("../src/", import.meta.url);
-const sources: Sources = Object.fromEntries(
-  readdirSync(root, { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts"))
-    .sort()
-    .map((file) => [file, readFileSync(new URL(file, root), "utf8")]),
-);
+const sourcesBelow = (root: URL): Sources =>
+  Object.fromEntries(
+    readdirSync(root, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"))
+      .sort()
+      .map((file) => [file, readFileSync(new URL(file, root), "utf8")]),
+  );
+const sources = sourcesBelow(new URL("../src/", import.meta.url));
 
 /** These import modules of the user's, by their path. */
 const importsUserModules = ["cli/load-jobs.ts", "local/job-modules.ts"];
@@ -84,6 +85,12 @@ const rules: Record<string, (of: Sources) => string[]> = {
       const [from, to] = [folderOf(file), folderOf(imported)];
       return ["ledger", "operate"].includes(from) && (others.includes(to) || (from === "ledger" && to === "operate"));
     }),
+  "lambda/, which is in every function, imports nothing of local/, rehearse/, drift/, ledger/ and operate/": (of) =>
+    importsThat(
+      of,
+      (file, imported) =>
+        folderOf(file) === "lambda" && ["local", "rehearse", "drift", "ledger", "operate"].includes(folderOf(imported)),
+    ),
   "lambda/, cli/ and testing/ never import each other": (of) =>
     importsThat(of, (file, imported) => {
       const [from, to] = [folderOf(file), folderOf(imported)];
@@ -169,6 +176,10 @@ const offenders: Record<string, Sources> = {
     "ledger/explain.ts": 'import { budgetOf } from "../operate/operator.ts";',
     "operate/acts.ts": 'import { print } from "../cli/exit.ts";',
   },
+  "lambda/, which is in every function, imports nothing of local/, rehearse/, drift/, ledger/ and operate/": {
+    "lambda/handler.ts": 'import { readLedger } from "../operate/ledger.ts";',
+    "lambda/event.ts": 'export const later = () => import("../ledger/explain.ts");',
+  },
   "lambda/, cli/ and testing/ never import each other": {
     "cli/main.ts": 'import { lambdaHandler } from "../lambda/index.ts";',
     "lambda/event.ts": 'import type { SettableClock } from "../testing/index.ts";',
@@ -215,5 +226,20 @@ describe("A rule finds what breaks it:", () => {
     const found = rules[rule]?.(broken) ?? [];
     if (rule.startsWith("no file imports itself")) expect(found).toEqual(["a.ts → b.ts → control/c.ts → a.ts"]);
     else expect(found).toHaveLength(Object.keys(broken).length);
+  });
+});
+
+describe("What makes resources of a service's jobs", () => {
+  const infra = sourcesBelow(new URL("../infra/", import.meta.url));
+  const builders = new Set(["service.ts"]);
+  for (const file of builders) {
+    for (const imported of importsOf(file, infra[file] as string)) if (imported in infra) builders.add(imported);
+  }
+
+  it("knows nothing of the plugin, reads no file and asks nobody", () => {
+    expect([...builders]).toEqual(expect.arrayContaining(["job-role.ts", "schedule.ts", "dashboard.ts"]));
+    const pure = Object.fromEntries([...builders].map((file) => [file, infra[file] as string]));
+    const outside = (imported: string) => imported.startsWith("serverless") || /^(node:|esbuild)/.test(imported);
+    expect(importsThat(pure, (_, imported) => outside(imported) || isSdk(imported))).toEqual([]);
   });
 });
