@@ -2,7 +2,9 @@
 import { type Explanation, explain } from "../ledger/explain.ts";
 import type { ExplainedJob } from "../ledger/explained-job.ts";
 import { type Ledger, type LedgerSpan, ledgerOf } from "../ledger/read-ledger.ts";
+import { isoOf } from "../report.ts";
 import type { WatchedJob } from "../watchdog/watched-job.ts";
+import { backfillKey } from "../work/backfill.ts";
 import { budgetOf, clockOf, type OperateDeps } from "./operator.ts";
 
 /**
@@ -27,8 +29,17 @@ export const readLedger = (job: WatchedJob, span: LedgerSpan, deps: OperateDeps)
  * @throws InvalidOptionsError for a job without a schedule, or an instant that is no tick of the job's
  * @throws StoreUnavailableError
  */
-export const explainTick = (job: ExplainedJob, tick: number, deps: OperateDeps): Promise<Explanation> =>
-  explain(job, tick, ledgerDeps(deps));
+export const explainTick = async (job: ExplainedJob, tick: number, deps: OperateDeps): Promise<Explanation> => {
+  const explanation = await explain(job, tick, ledgerDeps(deps));
+  const { entry, sentences } = explanation;
+  if (entry.state !== "skipped" && entry.state !== "before") return explanation;
+  const done = await deps.store.readOnce(job.name, backfillKey(tick), budgetOf(deps));
+  if (done === undefined) return explanation;
+  return {
+    ...explanation,
+    sentences: [...sentences, `Run ${done.run} did it after all at ${isoOf(done.at)}: a backfill.`],
+  };
+};
 
 const ledgerDeps = (deps: OperateDeps) => ({
   store: deps.store,

@@ -66,6 +66,25 @@ describe("A run that was started", () => {
     expect(seen).toContain("going");
   });
 
+  it("isn't asked for where the function would refuse the event", async () => {
+    let asked = 0;
+    const here = await setting(() => void (asked += 1));
+    const tick = here.clock.now();
+    for (const [request, problem] of [
+      [{ tick: Number.NaN }, "tick is NaN"],
+      [{ tick: tick + 1 }, "must be one that has come"],
+      [{ backfill: [] }, "1 to 1,000"],
+      [{ backfill: Array(1_001).fill(tick) }, "1 to 1,000"],
+      [{ backfill: [Number.POSITIVE_INFINITY] }, "Infinity"],
+      [{ backfill: [tick], tick }, "exclude"],
+      [{ reason: "a".repeat(2_049) }, "reason"],
+    ] as const) {
+      const refused = { code: "INVALID_OPTIONS", message: expect.stringContaining(problem) };
+      await expect(startRun(here.name, request, here.deps), problem).rejects.toMatchObject(refused);
+    }
+    expect(asked).toBe(0);
+  });
+
   it("has come to its end where another run has done its tick", async () => {
     const here = await setting();
     const tick = here.clock.now();

@@ -143,6 +143,24 @@ describe("reading", () => {
   });
 });
 
+describe("a tick that a backfill has done after all", () => {
+  it("is explained as that, whatever the job is called by now", async () => {
+    const { name, define, job, deps, deliver } = open({ catchUp: "latest" } as Partial<JobOptions>);
+    await deliver(0);
+    await deliver(15);
+    const skipped = start + 5 * minute;
+    const trigger = { kind: "manual" as const, backfill: [skipped] };
+    const { run } = await runJob(job, trigger, { ...deps, log: silentLog });
+    const said = `Run ${run} did it after all at ${iso(start + 15 * minute)}: a backfill.`;
+    const other = await explainTick(job, skipped + 5 * minute, deps);
+    expect([other.entry.state, other.sentences.join().includes("backfill")]).toEqual(["skipped", false]);
+    expect((await explainTick(job, skipped, deps)).sentences.at(-1)).toBe(said);
+    const moved = freshName();
+    await moveJob(name, moved, ann, deps);
+    expect((await explainTick(define(moved), skipped, deps)).sentences.at(-1)).toBe(said);
+  });
+});
+
 describe("acts", () => {
   it("without a name or a reason are refused before anything is asked", async () => {
     const { name, job, deps } = open();
