@@ -12,6 +12,7 @@ import { byOption, nameOf } from "./operator.ts";
 interface RetryOptions extends TableOptions, ConfirmOptions {
   readonly all?: boolean;
   readonly by?: string;
+  readonly why?: string;
   readonly dryRun?: boolean;
   readonly jobs: readonly string[];
   readonly json?: boolean;
@@ -28,10 +29,14 @@ export const addRetry = (program: Command): void => {
       .option("--dry-run", "does everything but write"),
   )
     .addOption(jobsOption())
+    .option("--why <reason>", "why; the run's record has it")
     .addOption(byOption())
     .addOption(yesOption())
     .addOption(jsonOption())
-    .addHelpText("after", "\nExample:\n  npx cronfence retry expire-carts cart-17 cart-23 --yes")
+    .addHelpText(
+      "after",
+      '\nExample:\n  npx cronfence retry expire-carts cart-17 cart-23 --why "the shop is back" --yes',
+    )
     .action(retry);
 };
 
@@ -64,7 +69,7 @@ const retry = async (name: string, keys: readonly string[], options: RetryOption
   const trigger = {
     kind: "manual",
     parked: all ? "all" : keys,
-    reason: `retry of parked items by ${nameOf(options.by)}`,
+    reason: `retry of parked items by ${nameOf(options.by)}${options.why === undefined ? "" : `: ${options.why}`}`,
     ...(options.dryRun ? { dryRun: true } : {}),
   } as const;
   const ended = await runJob(job, trigger, { store, log });

@@ -42,7 +42,7 @@ export const addRuns = (program: Command): void => {
       .argument("<job>", "the job's name")
       .description("lists a job's runs, newest first: when, how they ended, what they did")
       .option("--limit <n>", "at most so many", wholeNumber(1, 10_000_000), 20)
-      .option("--all", "all that are on record (about a year's)")
+      .addOption(new Option("--all", "all that are on record (about a year's)").conflicts("limit"))
       .option("--before <instant>", "only runs that started before it", instant)
       .addOption(new Option("--outcome <outcome...>", "only runs that ended so").choices(outcomes)),
   )

@@ -197,6 +197,7 @@ describe("What would be passed over is wrong usage:", () => {
     ["a stage for a run in this process", ["run", "j", "--here", "--stage", "prod"], /'--stage <stage>'/],
     ["a stage for a backfill in this process", ["backfill", "j", ...span, "--here", "--stage", "prod"], /'--stage/],
     ["how long to wait, where nobody waits", ["run", "j", "--timeout", "5m"], /--timeout is for what is waited for/],
+    ["how many runs, where all are wanted", ["runs", "j", "--all", "--limit", "5"], /'--all' cannot be used with/],
   ])("%s", async (_what, args, says) => {
     expectSentence(await cronfence("/", args, env()), says, 2);
     expect(lambda.invocations).toEqual([]);

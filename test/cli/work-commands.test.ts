@@ -136,12 +136,15 @@ describe("cronfence retry", () => {
 
   it("does the named items in this process, and they aren't parked any more", async () => {
     const name = await parkedJob("bcd");
-    const ended = await run(["retry", name, "b", "d", "--by", "ann", "--yes"], await project(name));
+    const ended = await run(
+      ["retry", name, "b", "d", "--by", "ann", "--why", "put right", "--yes"],
+      await project(name),
+    );
     expect(ended).toEqual({ code: 0, stdout: `2 parked items of ${name} were done\n`, stderr: "" });
     expect(await keysOf(name)).toEqual(["c"]);
     expect(await rowsOf(name)).toEqual([`${name}/b`, `${name}/d`]);
     expect((await store.runs(name, { limit: 1 }, budgetOn(clock))).runs).toMatchObject([
-      { trigger: "manual", reason: "retry of parked items by ann", outcome: "succeeded", items: 2 },
+      { trigger: "manual", reason: "retry of parked items by ann: put right", outcome: "succeeded", items: 2 },
     ]);
   });
 
