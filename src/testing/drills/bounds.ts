@@ -9,7 +9,7 @@ import type { MachineOptions } from "./machine.ts";
 import { untilDisturbed } from "./request-faults.ts";
 import type { Scene } from "./scene.ts";
 import { differencesBetween } from "./state.ts";
-import { effectsBy, playTrial, textOf, type World } from "./trial.ts";
+import { type Aftermath, effectsBy, playTrial, textOf, type World } from "./trial.ts";
 import type { Undisturbed } from "./undisturbed.ts";
 
 export const timeout = async (scene: Scene, undisturbed: Undisturbed): Promise<void> => {
@@ -81,6 +81,17 @@ const limited = (job: Job, items: number): Job =>
     : { ...job, catchUp: { ...job.catchUp, maxTicks: 1 } };
 
 export const ownClock = async (scene: Scene, undisturbed: Undisturbed): Promise<void> => {
+  for (const zone of farZones) {
+    const found = await inZone(zone, () => playTrial(scene, (world) => world.goOn(0)));
+    refuseDifference(scene, undisturbed, found, {
+      where: `the machine's time zone was ${zone}`,
+      on: "the machine's time zone",
+      hints: [
+        "the job's code or the seed reads days or hours in the zone of the machine (getHours, getDate, new Date(year, month, …)), " +
+          "which is UTC in Lambda; use the UTC ones, or name the zone",
+      ],
+    });
+  }
   // What never asks doesn't depend on the answer.
   if (undisturbed.aftermath.dateReaders.length === 0) return;
   for (const [dateAheadMs, which] of [
@@ -89,29 +100,49 @@ export const ownClock = async (scene: Scene, undisturbed: Undisturbed): Promise<
   ] as const) {
     const machineOptions: MachineOptions = { dateAheadMs };
     const found = await playTrial(scene, (world) => world.goOn(0), { machineOptions });
-    const { missing, extra, different } = differencesBetween(
-      undisturbed.aftermath.state,
-      found.state,
-      undisturbed.ignored,
-    );
-    const parts = [
-      ...missing.map((name) => `${name} is missing`),
-      ...extra.map((name) => `${name} is there`),
-      ...different.map(({ name, path }) => `${name}, ${path} differs`),
-    ];
-    if (parts.length === 0) continue;
-    const more = parts.length > 3 ? ` and ${parts.length - 3} more` : "";
-    throw new DrillFailedError(
-      scene.job.name,
-      "own clock",
-      `the machine's own clock was ${which}, and the ticks were delivered at their times`,
-      [`its result depends on the machine's own clock: ${parts.slice(0, 3).join("; ")}${more}`],
-      dateHint(found),
-    );
+    refuseDifference(scene, undisturbed, found, {
+      where: `the machine's own clock was ${which}, and the ticks were delivered at their times`,
+      on: "the machine's own clock",
+      hints: dateHint(found),
+    });
   }
 };
 
 const hourMs = 3_600_000;
+
+/** No day is the same day in both. */
+const farZones = ["Pacific/Kiritimati", "Pacific/Pago_Pago"];
+
+/** Node reads TZ anew whenever it is set; in a worker thread it doesn't, and the zone stays what it is. */
+const inZone = async <Result>(zone: string, act: () => Promise<Result>): Promise<Result> => {
+  const { TZ } = process.env;
+  process.env.TZ = zone;
+  try {
+    return await act();
+  } finally {
+    if (TZ === undefined) delete process.env.TZ;
+    else process.env.TZ = TZ;
+  }
+};
+
+/** @throws DrillFailedError where the rows aren't those of an undisturbed run */
+const refuseDifference = (
+  { job }: Scene,
+  { aftermath, ignored }: Undisturbed,
+  found: Aftermath,
+  { where, on, hints }: { readonly where: string; readonly on: string; readonly hints: readonly string[] },
+): void => {
+  const { missing, extra, different } = differencesBetween(aftermath.state, found.state, ignored);
+  const parts = [
+    ...missing.map((name) => `${name} is missing`),
+    ...extra.map((name) => `${name} is there`),
+    ...different.map(({ name, path }) => `${name}, ${path} differs`),
+  ];
+  if (parts.length === 0) return;
+  const more = parts.length > 3 ? ` and ${parts.length - 3} more` : "";
+  const problem = `its result depends on ${on}: ${parts.slice(0, 3).join("; ")}${more}`;
+  throw new DrillFailedError(job.name, "own clock", where, [problem], hints);
+};
 
 export const guard = async (scene: Scene, undisturbed: Undisturbed): Promise<void> => {
   const seen: string[] = [];

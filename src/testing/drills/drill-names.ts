@@ -15,7 +15,8 @@ export const drillTexts = {
   "batch cap": "the run stops at a limit with work left; the next ones go on",
   "clock skew":
     "a machine whose clock is ahead takes the lease of a run that is still going; another's clock is behind",
-  "own clock": "the machine's own clock is a day off, as the job's code would read it by Date.now()",
+  "own clock":
+    "the machine's own clock is a day off, as the job's code would read it by Date.now(), or its time zone is another",
   "thaw in a later invocation": "a run is frozen with its environment, and thaws in the middle of the next tick's run",
   "spring clock change": "the ticks around the night in which the clocks of the job's zone are set forward",
   "autumn clock change": "the ticks around the night in which the clocks of the job's zone are set back",

@@ -128,6 +128,10 @@ const partsThatDiffer = (expected: unknown, found: unknown, path = ""): Part[] =
   );
 };
 
+/** What is wrong with rows that differ although nothing went wrong. */
+export const rowsByChance =
+  "a key that is made by chance (Math.random, a random UUID) makes another row whenever a run is repeated; take it from the tick or the item, or leave such rows out in read";
+
 /** The parts that differ between states that should be the same, as "table.attribute". */
 export const partsBetween = (one: State, other: State): string[] =>
   differencesBetween(one, other, new Set()).different.map(({ of, path }) => `${of}.${path}`);

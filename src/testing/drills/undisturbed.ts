@@ -5,7 +5,7 @@
 import { InvalidOptionsError } from "../../errors.ts";
 import { DrillFailedError } from "./drill-failed-error.ts";
 import type { Scene } from "./scene.ts";
-import { differencesBetween, partsBetween } from "./state.ts";
+import { differencesBetween, partsBetween, rowsByChance } from "./state.ts";
 import { type Aftermath, playTrial, textOf, type World } from "./trial.ts";
 
 export interface Undisturbed {
@@ -82,7 +82,7 @@ export const playUndisturbed = async (scene: Scene): Promise<Undisturbed> => {
   const { missing, extra } = differencesBetween(aftermath.state, again.state, ignored);
   if (missing.length + extra.length > 0) {
     throw new InvalidOptionsError(subject, [
-      `two undisturbed trials left different rows (${[...missing, ...extra].slice(0, 3).join("; ")}), so that nothing can be compared: leave them out in read`,
+      `two undisturbed trials left different rows (${[...missing, ...extra].slice(0, 3).join("; ")}), so that nothing can be compared: ${rowsByChance}`,
     ]);
   }
   return {

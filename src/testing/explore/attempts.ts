@@ -1,6 +1,7 @@
 /** Attempts of a history: started as Lambda would, with ids that are the same in every play, and tried again when they fail. */
 import type { Logger } from "../../observe/log.ts";
 import { traitsOf } from "../../outcome.ts";
+import { seededRandom } from "../../rehearse/random.ts";
 import { isoOf, type RunReport } from "../../report.ts";
 import { runJob } from "../../run.ts";
 import type { Trigger } from "../../trigger.ts";
@@ -29,7 +30,8 @@ export const startAttempt = async (history: History, delivery: Delivery, variant
   const clock = world.clockOf(actor);
   const surroundings: Surroundings = {
     clock,
-    random: () => 0.5,
+    // Each attempt draws others: what a job makes by chance is another thing when it is made again.
+    random: seededRandom(1_000_003 * variant + number),
     send: (http, signal) => {
       const request = wireRequest(actor.sent, http, scene.ground.line.send, signal);
       history.ownRequests.add(request);

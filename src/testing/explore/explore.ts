@@ -13,10 +13,12 @@
  * A pause is at a request's way out or back, of cronfence's or of the job's own clients of DynamoDB, and nowhere else: code that
  * waits for anything else runs on. Runners share the module's variables, as invocations of one environment do.
  */
+
+import { InvalidOptionsError } from "../../errors.ts";
 import type { Job } from "../../job.ts";
 import { seededRandom } from "../../rehearse/random.ts";
 import { onScene } from "../drills/scene.ts";
-import { partsBetween } from "../drills/state.ts";
+import { differencesBetween, partsBetween, rowsByChance } from "../drills/state.ts";
 import { ExplorationFailedError } from "./exploration-failed-error.ts";
 import { checkOptions, type ExploreOptions, planOf } from "./explore-options.ts";
 import type { Stage } from "./history.ts";
@@ -43,7 +45,7 @@ export interface Exploration {
  * Explores `job`, and resolves when nothing was found.
  *
  * @throws ExplorationFailedError with the rule that was broken, the shortest schedule and its timeline
- * @throws InvalidOptionsError naming every option that can't be accepted
+ * @throws InvalidOptionsError naming every option that can't be accepted, and where nothing is due
  * @throws EngineUnavailableError when there is no local DynamoDB
  */
 export const explore = (job: Job, options: ExploreOptions = {}): Promise<Exploration> => exploreThrough(job, options);
@@ -88,7 +90,10 @@ const exploreOn = async (stage: Stage, options: ExploreOptions): Promise<Explora
   const undisturbed = await play(stage, []);
   const broken = undisturbed.violation ?? unfinished(undisturbed);
   if (broken !== undefined) throw failureOf(name, { schedule: [], played: undisturbed, broken }, 1);
-  const alike = [await play(stage, [], 1)];
+  if (replay === undefined) refuseIdle(name, undisturbed, options);
+  const again = await play(stage, [], 1);
+  refuseChance(name, undisturbed, again);
+  const alike = [again];
   if (stage.job.work.shape === "source") {
     // Which tick's run does an item is open.
     const allInOne = stage.ticks.map((_, index) => ({ kind: "missed", at: `tick${index + 1}` }) as const);
@@ -144,6 +149,24 @@ const exploreOn = async (stage: Stage, options: ExploreOptions): Promise<Explora
     roots = level;
   }
   return { job: name, schedules, byFaults, complete, timeline: last.timeline };
+};
+
+/** @throws InvalidOptionsError where there is nothing to be broken: whatever went wrong, it would hold */
+const refuseIdle = (job: string, { records, ownWrites }: Played, { read, check }: ExploreOptions): void => {
+  const items = records.reduce((sum, record) => sum + record.items, 0);
+  if (items > 0 || ownWrites.length > 0 || read !== undefined || check !== undefined) return;
+  throw new InvalidOptionsError(`exploration of job "${job}"`, [
+    "its runs write nothing when nothing goes wrong, so that an exploration would prove nothing: seed something that is due, or say by read or check what else is to hold",
+  ]);
+};
+
+/** @throws InvalidOptionsError where rows are there by chance: every history would have others */
+const refuseChance = (job: string, { state }: Played, again: Played): void => {
+  const { missing, extra } = differencesBetween(state, again.state, new Set());
+  if (missing.length + extra.length === 0) return;
+  throw new InvalidOptionsError(`exploration of job "${job}"`, [
+    `two histories without a fault left different rows (${[...missing, ...extra].slice(0, 3).join("; ")}): ${rowsByChance}`,
+  ]);
 };
 
 function* eachLonger(roots: readonly Root[]): Generator<Schedule> {

@@ -130,6 +130,17 @@ describe("A job with a clock of its own", () => {
     expect(said).toMatch(/reads the machine's clock \(test\/testing\/drills\/broken-jobs\.test\.ts:\d+\)/);
   });
 
+  it("is told where it reads days in the zone of the machine, whatever that is here", async () => {
+    const { TZ } = process.env;
+    const day = (at: Date) => `${at.getFullYear()}-${at.getMonth()}-${at.getDate()}`;
+    const job = defineJob({ ...base, tick: (tick) => [put(tick.id, { day: day(tick.at) })] });
+    const said = await outcomeOf("own clock", job);
+    expect(said).toMatch(/the machine's time zone was Pacific/);
+    expect(said).toContain("its result depends on the machine's time zone");
+    expect(said).toContain("getDate");
+    expect(process.env.TZ).toBe(TZ);
+  });
+
   it("isn't blamed where nothing depends on it, nor for the clock of what it uses", async () => {
     const job = defineJob({
       ...base,

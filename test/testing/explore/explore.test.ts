@@ -1,5 +1,5 @@
 /** Jobs that are right pass, whatever goes wrong; what an exploration prints can be read, and played again. */
-import { cron, defineJob, type RunRecord } from "cronfence";
+import { cron, defineJob, type Run, type RunRecord } from "cronfence";
 import { fromAsyncIterable } from "cronfence/sources";
 import { explore } from "cronfence/testing";
 import { describe, expect, it } from "vitest";
@@ -81,7 +81,8 @@ describe("A schedule", () => {
     });
     await explore(job, { replay: "undisturbed" });
     // The last of three plays, of which two tell what differs by chance.
-    expect(times.slice(-9, -6)).toEqual(["2026-01-12T12:00:00.000Z", "2026-01-12T12:00:45.000Z", "0.5"]);
+    expect(times.slice(-9, -6)).toEqual(["2026-01-12T12:00:00.000Z", "2026-01-12T12:00:45.000Z", times[2]]);
+    expect(times[2]).toMatch(/^0\.\d+$/);
     expect(Date.now()).not.toBe(new Date("2026-01-12T12:00:45.000Z").getTime());
   });
 
@@ -124,6 +125,36 @@ describe("Options that can't be are refused, each by name", () => {
     );
     const once = defineJob({ ...every5, name: "once", schedule: cron("cron(0 12 12 1 ? 2030)"), tick: () => [] });
     await expect(explore(once, { ticks: 1, now: "2030-01-01" })).rejects.toThrow("the job is due only 1 times");
+  });
+});
+
+it("a job for which nothing is due is refused: whatever went wrong, it would hold", async () => {
+  const idle = defineJob({ ...every5, name: "idle", tick: () => [] });
+  const nothing = expect.stringContaining("seed something that is due");
+  await expect(explore(idle, { tables, budget: 5 })).rejects.toMatchObject({
+    code: "INVALID_OPTIONS",
+    message: nothing,
+  });
+  expect((await explore(idle, { tables, budget: 5, check: () => {} })).schedules).toBe(5);
+});
+
+describe("Chance", () => {
+  it("is left out where it is in values", async () => {
+    const tick = () => ["a", "b"].map((id) => ({ Put: { TableName: "counts", Item: { id, by: Math.random() } } }));
+    const job = defineJob({ ...every5, name: "lots", tick });
+    expect((await explore(job, { tables, ticks: 1, budget: 8 })).schedules).toBe(8);
+  });
+
+  it("in keys is refused: a run that is repeated leaves another row", async () => {
+    const run = async ({ commit }: Run) => {
+      await commit([count(`row ${Math.random()}`)]);
+      await commit([count("x")]);
+    };
+    const job = defineJob({ ...every5, name: "keys", run });
+    await expect(explore(job, { tables, ticks: 1, budget: 8 })).rejects.toMatchObject({
+      code: "INVALID_OPTIONS",
+      message: expect.stringContaining("a key that is made by chance"),
+    });
   });
 });
 
