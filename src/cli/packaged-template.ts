@@ -46,7 +46,8 @@ export const packageService = async (options: PackagingOptions): Promise<Package
   try {
     await run(script, ["package", "--package", folder, ...chosen], `${name} package`);
     const { packagedFor, ...found } = await templateIn(join(folder, templateName), options.stack);
-    return { ...found, deploy: [`npx ${name} deploy`, ...chosen].join(" ") };
+    const { region = found.region } = options;
+    return { ...found, region, deploy: [`npx ${name} deploy`, ...chosen].join(" ") };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -79,8 +80,10 @@ const templateIn = async (
     throw new UsageError(`there is no template ${file}`, { cause });
   });
   const template = readTemplate(text, file);
-  const { service } = await readState(join(dirname(file), "serverless-state.json"));
-  const { stage, region, stackName } = service?.provider ?? {};
+  const { service, package: artifacts } = await readState(join(dirname(file), "serverless-state.json"));
+  const { region, stackName } = service?.provider ?? {};
+  // The provider's is the stage in serverless.yml, or else "dev", whatever --stage said.
+  const stage = artifacts?.artifactDirectoryName?.split("/").at(-2) ?? service?.provider?.stage;
   const name = typeof service?.service === "string" ? `${service.service}-${stage}` : undefined;
   const stack = given ?? stackName ?? name;
   if (stack === undefined) {
@@ -94,6 +97,8 @@ interface State {
     readonly service?: unknown;
     readonly provider?: { readonly stage?: string; readonly region?: string; readonly stackName?: string };
   };
+  /** Where the zips are put in the bucket: PREFIX/SERVICE/STAGE/TIME. */
+  readonly package?: { readonly artifactDirectoryName?: string };
 }
 
 /** What the CLI keeps for a deployment from a package; empty where there is none. */

@@ -178,6 +178,12 @@ it("is gone from what a deployment writes anew", async () => {
   expect(left.filter((text: string) => /^(hourly|shop-jobs-dev-hourly) /.test(text))).toEqual([]);
 }, 120_000);
 
+it("--stage and --region say which stack is looked at, also where serverless.yml has neither", async () => {
+  const { code, said } = await drift("--stage", "prod", "--region", "eu-west-1");
+  expect(said).toContain('there is no stack "shop-jobs-prod" in eu-west-1');
+  expect(code).toBe(1);
+}, 120_000);
+
 it("a stack that isn't deployed is an error, and says where it was looked for", async () => {
   const { code, said } = await drift("--template", packaged, "--stack", "no-such");
   expect(said).toContain('there is no stack "no-such" in eu-central-1');
