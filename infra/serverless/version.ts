@@ -19,8 +19,9 @@ export const buildVersion = async (folder: string): Promise<string> => {
 };
 
 const length = 12;
-/** What packaging makes; a project should ignore it, and may not. */
-const made = [".build", ".serverless"].map((name) => `:(top,exclude,glob)**/${name}/**`);
+/** What packaging and local runs make; a project should ignore it, and may not. */
+const madeFolders = [".build", ".serverless", ".cronfence"];
+const made = madeFolders.map((name) => `:(top,exclude,glob)**/${name}/**`);
 
 const git = async (folder: string, args: readonly string[]): Promise<string | undefined> => {
   try {
@@ -45,7 +46,7 @@ const changesOf = async (folder: string): Promise<string> => {
 };
 
 const filesBelow = async (folder: string): Promise<Buffer[]> => {
-  const ignore = ["**/node_modules/**", "**/.git/**", "**/.build/**", "**/.serverless/**"];
+  const ignore = ["node_modules", ".git", ...madeFolders].map((name) => `**/${name}/**`);
   const files = await glob("**", { cwd: folder, dot: true, ignore });
   return await Promise.all(files.sort().map((file) => part(folder, file)));
 };

@@ -34,10 +34,11 @@ const commitAll = (): string => {
   return git("rev-parse", "HEAD").slice(0, 12);
 };
 
-it("is the commit, whatever packaging makes beside it", async () => {
+it("is the commit, whatever packaging and local runs make beside it", async () => {
   const commit = commitAll();
   write(".build/sweep/index.mjs", "made");
   write(".serverless/sweep.zip", "made");
+  write(".cronfence/dynamodb.db", "made");
   expect(await buildVersion(folder)).toBe(commit);
 });
 
@@ -61,11 +62,12 @@ it("sees what lies beside a service in its repository", async () => {
   expect(await buildVersion(join(folder, "jobs"))).toMatch(new RegExp(`^${commit}-`));
 });
 
-it("is what the files hold where there is no git, but for packages and what packaging makes", async () => {
+it("is what the files hold where there is no git, but for packages and what packaging and local runs make", async () => {
   const before = await buildVersion(folder);
   expect(before).toMatch(/^[0-9a-f]{12}$/);
   write("node_modules/a/index.js", "installed");
   write(".build/sweep/index.mjs", "made");
+  write(".cronfence/dynamodb.db", "made");
   expect(await buildVersion(folder)).toBe(before);
   write("handlers/sweep.ts", "export {};");
   expect(await buildVersion(folder)).not.toBe(before);
