@@ -48,7 +48,7 @@ export interface DynamoStore extends ControlStore {
 export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
   const table = options.table ?? controlTableName();
   const requestTimeoutMs = options.requestTimeoutMs ?? 1_000;
-  if (!/^[A-Za-z0-9_.-]{3,255}$/.test(table) && !table.startsWith("arn:")) {
+  if (typeof table !== "string" || !(/^[A-Za-z0-9_.-]{3,255}$/.test(table) || table.startsWith("arn:"))) {
     throw new InvalidOptionsError("control store", [
       `table is ${JSON.stringify(table)}, and must be a DynamoDB table name (3 to 255 of A-Z a-z 0-9 _ . -) or ARN`,
     ]);

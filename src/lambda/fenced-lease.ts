@@ -206,7 +206,16 @@ export class EarlyAnswerError extends CronfenceError {
 }
 
 const specOf = (options: FencedLeaseOptions): LeaseSpec => {
-  const { job, ttl = "30s", skew = "10s", overlap = "queue", timeout, schedule, table } = options ?? {};
+  const {
+    job,
+    ttl = "30s",
+    skew = "10s",
+    overlap = "queue",
+    timeout,
+    schedule,
+    table,
+    onUnknown = "block",
+  } = options ?? {};
   const problems = Object.keys(options ?? {})
     .filter((key) => !known.includes(key))
     .map((key) => unknownOption(key, known));
@@ -225,6 +234,12 @@ const specOf = (options: FencedLeaseOptions): LeaseSpec => {
   if (!["queue", "skip", "takeover"].includes(overlap)) {
     problems.push(`overlap is ${JSON.stringify(overlap)}, and must be "queue", "skip" or "takeover"`);
   }
+  if (schedule !== undefined && !(typeof schedule?.next === "function" && typeof schedule.between === "function"))
+    problems.push(`schedule is ${JSON.stringify(schedule)}, and must be a schedule made by cron(…) or rate(…)`);
+  if (onUnknown !== "retry" && onUnknown !== "block" && typeof onUnknown !== "function")
+    problems.push(
+      `onUnknown is ${JSON.stringify(onUnknown)}, and must be "retry", "block" or a function that finds out`,
+    );
   problems.push(...observationProblems(options ?? {}));
   if (table !== undefined && options.store !== undefined)
     problems.push("table and store exclude each other: a store has its table");
@@ -235,7 +250,7 @@ const specOf = (options: FencedLeaseOptions): LeaseSpec => {
     skewMs: milliseconds(skew) as number,
     overlap,
     catchUp: everyTick,
-    onUnknown: options.onUnknown ?? "block",
+    onUnknown,
     dryRun: process.env.CRONFENCE_DRY_RUN === "1",
     metrics: options.metrics ?? defaultMetrics(),
     ...(options.ping === undefined ? {} : { ping: options.ping }),

@@ -515,6 +515,14 @@ describe("fencedLease's options", () => {
     ]);
   });
 
+  it("are refused where they would only fail in a run", () => {
+    expect(problemsOf({ job: "a", schedule: "*/5 * * * *", onUnknown: "Retry" })).toEqual([
+      'schedule is "*/5 * * * *", and must be a schedule made by cron(…) or rate(…)',
+      'onUnknown is "Retry", and must be "retry", "block" or a function that finds out',
+    ]);
+    expect(problemsOf({ job: "a", table: true })).toEqual([expect.stringContaining("table is true")]);
+  });
+
   it("name the table or the store, not both", () => {
     expect(problemsOf({ job: "a", table: controlTable, store: engine.store })).toEqual([
       "table and store exclude each other: a store has its table",
