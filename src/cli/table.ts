@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { jsonOption } from "./arguments.ts";
 import { yesOption } from "./confirm.ts";
 import { addTableOptions } from "./control-table.ts";
+import { byOption, whyOption } from "./operator.ts";
 
 export const addTable = (program: Command): void => {
   const table = program
@@ -24,8 +25,13 @@ export const addTable = (program: Command): void => {
         "puts a table right that was restored from a backup: fences out every run, before any schedule is enabled again",
       ),
   )
+    .addOption(whyOption())
+    .addOption(byOption())
     .addOption(yesOption())
     .addOption(jsonOption())
-    .addHelpText("after", "\nExample:\n  npx cronfence table restored --table jobs")
+    .addHelpText(
+      "after",
+      '\nExample:\n  npx cronfence table restored --table jobs --why "back to Monday, after the bad import"',
+    )
     .action(async (options) => (await import("./restored-table.ts")).markTableRestored(options));
 };

@@ -381,7 +381,17 @@ export interface EndingAct extends SeenAct {
   readonly cancel?: boolean;
 }
 
-export type ActKind = "pause" | "resume" | "approve" | "cancel" | "rewind" | "skip" | "move" | "drop" | "release";
+export type ActKind =
+  | "pause"
+  | "resume"
+  | "approve"
+  | "cancel"
+  | "rewind"
+  | "skip"
+  | "move"
+  | "drop"
+  | "release"
+  | "restored";
 
 /** An operator act as it is kept, for good. */
 export interface ActRecord extends Act {
@@ -524,7 +534,7 @@ export interface ControlStore {
    */
   move(job: string, to: string, act: EndingAct, at: number, budget: Budget): Promise<RunEntry | undefined>;
   /** After a restore from a backup, before any schedule is enabled: raises every fence and takes leases away. */
-  restored(at: number, budget: Budget): Promise<readonly string[]>;
+  restored(act: Act, at: number, budget: Budget): Promise<readonly string[]>;
   /** Fences the holder out and records its run as `cancelled`; says which run, if one held the lease. */
   cancel(job: string, act: SeenAct, at: number, budget: Budget): Promise<RunEntry | undefined>;
 }

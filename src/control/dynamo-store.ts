@@ -99,7 +99,7 @@ export const dynamoStore = (options: StoreOptions = {}): DynamoStore => {
     rewind: (job, watermark, act, at, budget) => rewindJob(connection, job, watermark, act, at, budget),
     skip: (job, ticks, act, at, budget) => skipTicks(connection, job, ticks, act, at, budget),
     move: (job, to, act, at, budget) => moveJob(connection, job, to, act, at, budget),
-    restored: (at, budget) => markRestored(connection, at, budget),
+    restored: (act, at, budget) => markRestored(connection, act, at, budget),
     cancel: (job, act, at, budget) => cancelRun(connection, job, act, at, budget),
   };
 };

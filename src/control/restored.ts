@@ -3,15 +3,27 @@
  * still going hold greater ones. Every fence is raised above the present in seconds, which no fence that was handed out
  * before can have reached (it starts there and grows by one per run), and leases are taken away.
  *
- * To be done before any schedule is enabled again.
+ * To be done before any schedule is enabled again. Each job's record says who did it and why.
  */
-import { ScanCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import { randomUUID } from "node:crypto";
+import { ScanCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
+import { putAct } from "./act-transaction.ts";
 import { type Connection, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
-import type { Budget } from "./control-store.ts";
+import type { Act, Budget } from "./control-store.ts";
 import { type Item, namesIn, valuesOf } from "./items.ts";
 
-/** Resolves with the names of the jobs whose items were put right. Doing it again is harmless. */
-export const markRestored = async (connection: Connection, at: number, budget: Budget): Promise<readonly string[]> => {
+/**
+ * Resolves with the names of the jobs whose items were put right. Doing it again is harmless.
+ * @param budget each job has as much time as it gives from now on
+ */
+export const markRestored = async (
+  connection: Connection,
+  act: Act,
+  at: number,
+  budget: Budget,
+): Promise<readonly string[]> => {
+  const patienceMs = budget.until - budget.clock.now();
+  const each = () => ({ ...budget, until: budget.clock.now() + patienceMs });
   const jobs: string[] = [];
   let start: Item | undefined;
   do {
@@ -26,35 +38,50 @@ export const markRestored = async (connection: Connection, at: number, budget: B
         ConsistentRead: true,
         ...(start === undefined ? {} : { ExclusiveStartKey: start }),
       }),
-      budget,
+      each(),
       `table "${connection.table}"`,
       "read of all jobs",
     );
-    for (const item of page.Items ?? []) jobs.push(await raise(connection, item, at, budget));
+    for (const item of page.Items ?? []) jobs.push(await raise(connection, item, act, at, each()));
     start = page.LastEvaluatedKey;
   } while (start !== undefined);
   return jobs;
 };
 
-const raise = async (connection: Connection, item: Item, at: number, budget: Budget): Promise<string> => {
+const raise = async (
+  connection: Connection,
+  item: Item,
+  { by, why }: Act,
+  at: number,
+  budget: Budget,
+): Promise<string> => {
   const job = (item.pk?.S ?? "").replace(/^job#/, "");
   const fence = Math.max(Number(item.fence?.N ?? 0), Math.floor(at / 1000)) + 1;
   const update = "SET #fence = :fence, #unfinished = :none, #activeSince = :at REMOVE #owner, #leaseUntil, #run, #prev";
   const condition = "attribute_exists(#pk) AND #fence < :fence";
   const settled = await sendUntilKnown(
     connection,
-    new UpdateItemCommand({
-      TableName: connection.table,
-      Key: { pk: item.pk as never, sk: item.sk as never },
-      UpdateExpression: update,
-      ConditionExpression: condition,
-      ExpressionAttributeNames: namesIn(update, condition),
-      // What has been done since the backup isn't known: it is late only when the next run hasn't done it.
-      ExpressionAttributeValues: valuesOf({ ":fence": fence, ":none": 0, ":at": at }),
+    new TransactWriteItemsCommand({
+      ClientRequestToken: randomUUID(),
+      TransactItems: [
+        {
+          Update: {
+            TableName: connection.table,
+            Key: { pk: item.pk, sk: item.sk } as Item,
+            UpdateExpression: update,
+            ConditionExpression: condition,
+            ExpressionAttributeNames: namesIn(update, condition),
+            // What has been done since the backup isn't known: it is late only when the next run hasn't done it.
+            ExpressionAttributeValues: valuesOf({ ":fence": fence, ":none": 0, ":at": at }),
+          },
+        },
+        putAct(connection, job, { kind: "restored", by, why, fence }, at, randomUUID()),
+      ],
     }),
     budget,
   );
   // Refused: an earlier try of this was applied, or a run has been granted a higher fence since it was read.
-  if (settled.kind === "done" || settled.kind === "refused") return job;
+  const refused = settled.kind === "cancelled" && settled.reasons.some(({ code }) => code === "ConditionalCheckFailed");
+  if (settled.kind === "done" || refused) return job;
   throw unanswered(connection, job, "raising of its fence", settled as { doubt: boolean; error: unknown });
 };

@@ -350,7 +350,7 @@ const rows: Readonly<Record<string, Row>> = {
     schema: z.strictObject({ table: z.string(), created: z.literal(false), jobs: z.array(z.string()) }),
   },
   "table restored": {
-    args: () => ["--yes"],
+    args: () => ["--why", "a backup", "--yes"],
     schema: z.strictObject({ table: z.string(), jobs: z.array(z.string()).min(3) }),
   },
 };

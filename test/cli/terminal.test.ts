@@ -74,7 +74,7 @@ describe.skipIf(process.platform !== "linux")("On a terminal", () => {
     expect(shown).toContain(`${job.name} is paused until somebody resumes it`);
     expect(code).toBe(0);
     expect(await paused()).toMatchObject({ why: "test" });
-    const restored = await onTerminal(["table", "restored"], "yes\r");
+    const restored = await onTerminal(["table", "restored", "--why", "a backup"], "yes\r");
     expect(restored.shown).toContain("Type control-table to go on: ");
     expect(restored.shown).toContain("nothing was changed");
   });

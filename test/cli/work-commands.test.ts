@@ -349,16 +349,19 @@ describe("cronfence table restored", () => {
     const name = await parkedJob("");
     const before = (await store.read(name, budgetOn(clock)))?.fence as number;
     expectSentence(
-      await run(["table", "restored"]),
+      await run(["table", "restored", "--why", "a backup"]),
       /every run of table control-table .*; say that this is meant with --yes/,
       2,
     );
     expect((await store.read(name, budgetOn(clock)))?.fence).toBe(before);
-    const { code, stdout } = await run(["table", "restored", "--yes"]);
+    const { code, stdout } = await run(["table", "restored", "--why", "a backup", "--by", "ann", "--yes"]);
     expect(code).toBe(0);
     expect(stdout).toContain(`job ${name}: its fence is raised, and its lease taken away\n`);
     expect(stdout).toMatch(/schedules may be enabled again\n$/);
-    expect((await store.read(name, budgetOn(clock)))?.fence).toBeGreaterThan(Date.now() / 1_000 - 600);
+    const fence = (await store.read(name, budgetOn(clock)))?.fence;
+    expect(fence).toBeGreaterThan(Date.now() / 1_000 - 600);
+    const { acts } = await store.acts(name, { limit: 1 }, budgetOn(clock));
+    expect(acts).toEqual([expect.objectContaining({ kind: "restored", by: "ann", why: "a backup", fence })]);
   });
 });
 

@@ -201,7 +201,7 @@ describe("After the control table was restored from a backup", () => {
     const job = scene.job({ schedule: cron("0 12 * * *") });
     await scene.watch([job]);
     scene.clock.advance(5 * day);
-    await fixture.store.restored(scene.clock.now(), budgetOn(scene.clock));
+    await fixture.store.restored({ by: "ann", why: "a backup" }, scene.clock.now(), budgetOn(scene.clock));
     expect((await scene.watch([job])).report).toMatchObject({ overdue: 0 });
     scene.clock.set(Date.parse("2026-03-06T12:00:00Z") + late + 1);
     expect((await scene.watch([job])).report).toMatchObject({ overdue: 1 });
