@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
@@ -23,6 +24,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     env: { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true", CRONFENCE_LOG_LEVEL: "warn" },
+    // vitest leaves one core free, which on a machine of two halves it; much of the time goes into engines and commands anyway.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 60_000,
     hookTimeout: 30_000,
   },

@@ -59,10 +59,10 @@ describe("A job is refused", () => {
     ],
     [
       "environment over 4 KB",
-      { environment: { BIG: "ä".repeat(2_000) } },
+      { environment: { BIG: "ä".repeat(2_020) } },
       /its environment has 41\d\d bytes, and Lambda takes at most 4096/,
     ],
-  ])("for a %s that can't be, naming it, its value and what is allowed", (_, options, problem) => {
+  ])("for %s that can't be, naming it, its value and what is allowed", (_, options, problem) => {
     expect(problemsOf([define("late", options)])).toEqual([expect.stringMatching(problem)]);
     expect(problemsOf([define("late", options)])[0]).toMatch(/^job "late": /);
   });
