@@ -8,11 +8,11 @@ import { budgetOf, clockOf, type OperateDeps } from "./operator.ts";
 /** One job at one instant. Instants are in milliseconds since the epoch. */
 export interface JobStatus {
   readonly job: string;
-  /** Why nothing can be said of it: its control item can't be read as one. */
+  /** Why it can't be judged: its control item can't be read as one, or is in disorder. */
   readonly problem?: string;
   /** Its control item; absent where the job has never run and nobody made it known. */
   readonly state?: ControlState;
-  /** What the watchdog would find; absent with `state`. */
+  /** What the watchdog would find; absent where there is no state, or a problem. */
   readonly judgement?: Judgement;
   /** The pause that is in force. */
   readonly paused?: Paused;
@@ -49,23 +49,32 @@ const statusOf = (job: WatchedJob, state: ControlState | Error | undefined, now:
   const nextTick = job.schedule?.next(now);
   const known = { job: job.name, ...(nextTick === undefined ? {} : { nextTick }) };
   if (state === undefined) return { ...known, overdueMs: 0, failures: 0 };
+  if (state instanceof Error) return { ...known, overdueMs: 0, failures: 0, problem: state.message };
+  const facts = isShowable(state) ? factsOf(job, state, now) : {};
   try {
-    if (state instanceof Error) throw state;
-    return { ...known, ...judged(job, state, now) };
+    return { ...known, ...facts, ...judged(job, state, now) };
   } catch (error) {
-    return { ...known, overdueMs: 0, failures: 0, problem: errorOf(error).message };
+    return { ...known, ...facts, overdueMs: 0, failures: 0, problem: errorOf(error).message };
   }
 };
 
-const judged = (job: WatchedJob, state: ControlState, now: number): Omit<JobStatus, "job"> => {
+const judged = (job: WatchedJob, state: ControlState, now: number) => {
   const judgement = judge(job, state, now, { heals: false, tooLongMs: weekMs, everyMs: 0 });
+  const { overdueMs, overdueTick, failures } = judgement;
+  return { judgement, overdueMs, ...(overdueTick === undefined ? {} : { overdueTick }), failures };
+};
+
+/** Whether its instants are some: an item that was changed by hand may hold anything. */
+const isShowable = ({ tick, lastSuccessAt, leaseUntil, run, paused }: ControlState): boolean =>
+  [tick, lastSuccessAt, leaseUntil, run?.startedAt, run?.tick, paused?.at, paused?.until].every(
+    (instant) => instant === undefined || !Number.isNaN(new Date(instant).getTime()),
+  );
+
+/** What the control item says itself, whatever follows from it. */
+const factsOf = (job: WatchedJob, state: ControlState, now: number) => {
   const { paused, owner, run, leaseUntil = 0, moving } = state;
   return {
     state,
-    judgement,
-    overdueMs: judgement.overdueMs,
-    ...(judgement.overdueTick === undefined ? {} : { overdueTick: judgement.overdueTick }),
-    failures: judgement.failures,
     ...(paused === undefined || (paused.until ?? Number.POSITIVE_INFINITY) <= now ? {} : { paused }),
     ...(owner === undefined || run === undefined
       ? {}

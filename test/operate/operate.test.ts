@@ -102,6 +102,22 @@ describe("reading", () => {
     expect(other).toEqual({ job: never.name, overdueMs: 0, failures: 0, nextTick: start + 35 * minute });
   });
 
+  it("what the control item says is shown also where it can't be judged", async () => {
+    const here = open();
+    await here.deliver(0);
+    await here.deliver(60);
+    here.clock.set(start + 6 * minute);
+    await pauseJob(here.name, ann, here.deps);
+    expect(await jobStatuses([here.job], here.deps)).toMatchObject([
+      {
+        problem: expect.stringContaining("lies in the future"),
+        lastTick: start + 60 * minute,
+        lastSuccessAt: expect.any(Number),
+        paused: ann,
+      },
+    ]);
+  });
+
   it("runs are listed newest first, by outcome and before an instant, as many as are asked for", async () => {
     let fails = false;
     const here = open({ fails: () => fails });
