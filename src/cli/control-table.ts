@@ -3,6 +3,7 @@
  * credentials, one at an endpoint, or one that a local engine keeps in a file.
  */
 import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import { type Command, Option } from "commander";
 import { type Clock, systemClock } from "../clock.ts";
 import type { Budget } from "../control/control-store.ts";
@@ -62,11 +63,13 @@ export const openStore = async (options: TableOptions, create = false): Promise<
 };
 
 const useLocal = async (file: string, create: boolean): Promise<void> => {
-  const isFile = await stat(file).then(
-    (found) => found.isFile(),
-    () => false,
-  );
-  if (!isFile && !create) {
+  const found = await stat(file).catch(() => undefined);
+  if (found?.isDirectory()) {
+    throw new InvalidOptionsError("control table", [
+      `--local is ${JSON.stringify(file)}, and must be a file, such as ${join(file, "dynamodb.db")}`,
+    ]);
+  }
+  if (!found?.isFile() && !create) {
     throw new InvalidOptionsError("control table", [
       `--local is ${JSON.stringify(file)}, and there is no such file; npx cronfence table create --local ${file} makes it`,
     ]);

@@ -286,6 +286,14 @@ export const job = defineJob({ name: "hourly", schedule: cron("0 * * * *"), time
     expect(runs).toMatchObject([{ outcome: "interrupted" }]);
   });
 
+  it("refuses a folder in a file's place", async () => {
+    const { code, stderr } = await cronfence("/", ["parked", "slow", "--local", "/"]);
+    expect([code, stderr]).toEqual([
+      1,
+      'cronfence: control table: --local is "/", and must be a file, such as /dynamodb.db\n',
+    ]);
+  });
+
   it("refuses a file that isn't there for everything else", async () => {
     const { code, stderr } = await cronfence("/", ["parked", "slow", "--local", "/nowhere/at/all"]);
     expect(stderr).toMatch(
