@@ -25,6 +25,7 @@ export const runHere = async (name: string, options: RunOptions): Promise<void> 
   reportProblems(found);
   const { job, local } = pickJob(found, name);
   if (options.local !== undefined) await setUp(store.table, local);
+  noteOffSchedule(job, options.tick);
   const ran = await runWatched(job, options, store);
   if (job.work.shape === "tick" && options.tick === undefined && ran.run !== undefined) note(noTick);
   if (options.json) printJson(ran);
@@ -37,6 +38,16 @@ export const runHere = async (name: string, options: RunOptions): Promise<void> 
 const refuseFuture = (tick: number | undefined, now: number): void => {
   if (tick === undefined || tick <= now) return;
   throw new InvalidOptionsError("start of a run", [`tick is ${iso(tick)}, and must be one that has come`]);
+};
+
+/** It is done all the same, since the schedule may have been another one then; mostly it is a slip. */
+const noteOffSchedule = ({ schedule }: Job, tick: number | undefined): void => {
+  if (schedule === undefined || tick === undefined) return;
+  const before = schedule.previous(tick + 1);
+  if (before === tick) return;
+  note(
+    `today's schedule has no tick at ${iso(tick)}${before === undefined ? "" : `; the one before is ${iso(before)}`}`,
+  );
 };
 
 /** What a local engine's file lacks. */

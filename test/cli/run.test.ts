@@ -271,6 +271,10 @@ export const job = defineJob({ name: "hourly", schedule: cron("0 * * * *"), time
     const named = await here(cwd, "hourly", "--local", "data/db", "--tick", "2026-01-01T00:00:00Z");
     expect(named.stderr).toBe("");
     expect(named.code).toBe(0);
+    const beside = await here(cwd, "hourly", "--local", "data/db", "--tick", "2026-01-01T01:01:00Z");
+    expect(beside.stderr).toBe(
+      "today's schedule has no tick at 2026-01-01T01:01:00.000Z; the one before is 2026-01-01T01:00:00.000Z\n",
+    );
   });
 
   it("ends on Ctrl-C with status 130, the run recorded as interrupted", async () => {
