@@ -234,12 +234,12 @@ const tryAcquire = (attempt: Attempt, takeover?: { fence: number }): Promise<Acq
 
 /**
  * Should this be the first use of the job: ticks through this instant aren't owed. The first tick of a job that is to
- * begin at an instant is that instant, if it is one; what comes after a tick that was delivered is owed, however late
- * that was, and whatever our clock says.
+ * begin at an instant is that instant, if it is one. A tick that was delivered is owed, and what comes after it, however
+ * late that was, and whatever our clock says: should its run fail, the next one does it.
  */
 const firstOwedAfter = ({ catchUp }: LeaseSpec, { kind, tick }: Trigger, now: number): number => {
   if (catchUp.startAt !== undefined) return catchUp.startAt - 1;
-  return kind === "schedule" && tick !== undefined ? Math.min(tick, now) : now;
+  return kind === "schedule" && tick !== undefined ? Math.min(tick - 1, now) : now;
 };
 
 /** A commit in the way of an acquisition is over within this, or the job is simply held. */

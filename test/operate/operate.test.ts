@@ -21,7 +21,7 @@ import {
 } from "cronfence/operate";
 import { settableClock } from "cronfence/testing";
 import { describe, expect, it } from "vitest";
-import { freshName, silentLog, useEngine } from "../fixture.ts";
+import { budgetOn, freshName, silentLog, useEngine } from "../fixture.ts";
 
 const fixture = useEngine("results");
 const minute = 60_000;
@@ -399,8 +399,21 @@ describe("why a tick", () => {
     expect(text).toContain(`The next run is due at ${iso(start + 10 * minute)}, and covers it.`);
   });
 
-  it("by which the job became known isn't done by a later run", async () => {
+  it("by which the job became known is done by the next run, as any other", async () => {
+    let fails = true;
+    const here = open({ fails: () => fails });
+    await here.deliver(0);
+    const { entry, text } = await explain(here, 0);
+    expect(entry.state).toBe("failed");
+    expect(text).toContain(`The next run is due at ${iso(start + 5 * minute)}, and covers it.`);
+    fails = false;
+    await here.deliver(5);
+    expect((await explain(here, 0)).entry.state).toBe("covered");
+  });
+
+  it("that is delivered from before the job was known isn't done by a later run", async () => {
     const here = open({ fails: () => true });
+    await here.deps.store.create(here.name, start, budgetOn(here.clock));
     await here.deliver(0);
     const { entry, text, upcoming } = await explain(here, 0);
     expect(entry.state).toBe("failed");

@@ -8,6 +8,7 @@ import {
   type RunReport,
   runJob,
   type Tick,
+  type TickRun,
   type Trigger,
 } from "cronfence";
 import { dumpTable, type SettableClock, settableClock } from "cronfence/testing";
@@ -774,7 +775,21 @@ describe("A job's first use", () => {
     const { tick, rows, state } = await setting({ tick: tickRow }, { of: { name, clock } });
     expect(await tick("11:20")).toMatchObject({ outcome: "succeeded", ticks: { count: 1 } });
     expect(await rows()).toEqual([iso("11:20")]);
-    expect(await state()).toMatchObject({ since: instant("11:20"), fence: instant("11:25") / 1_000 + 1 });
+    expect(await state()).toMatchObject({ since: instant("11:20") - 1, fence: instant("11:25") / 1_000 + 1 });
+  });
+
+  it("leaves its tick owed where it fails, and the next run does it", async () => {
+    const clock = settableClock(instant("11:25"));
+    let fails = true;
+    const failing = (at: Tick, run: TickRun) => {
+      if (fails) throw new Error("not yet");
+      return tickRow(at, run);
+    };
+    const { tick, rows } = await setting({ tick: failing }, { of: { name: freshName(), clock } });
+    expect(await tick("11:20")).toMatchObject({ outcome: "failed" });
+    fails = false;
+    expect(await tick("11:30")).toMatchObject({ outcome: "succeeded", ticks: { count: 2 } });
+    expect(await rows()).toEqual([iso("11:20"), iso("11:30")]);
   });
 });
 
