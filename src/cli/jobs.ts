@@ -33,7 +33,11 @@ const showJobs = async (options: JobsOptions): Promise<void> => {
     printJson({ jobs: found.jobs.map((each) => asJson(each, now)), problems: problemsOf(found) });
     return;
   }
-  if (found.jobs.length === 0) return print(`no job is defined in ${found.globs.join(", ")}`);
+  if (found.jobs.length === 0) {
+    // One that can't be loaded has been reported.
+    if (found.problems.length === 0) print(`no job is defined in ${found.globs.join(", ")}`);
+    return;
+  }
   const { columns } = await import("./columns.ts");
   const headings = ["job", "schedule", "is due", "shape", "timeout", "next tick (UTC)"].map((heading) => ({ heading }));
   print(

@@ -121,7 +121,7 @@ const twinMessage = (name: string, { file }: FoundJob): string =>
  * The job called `name`.
  * @throws CronfenceError naming the nearest one, or both files of two.
  */
-export const pickJob = ({ jobs, globs }: FoundJobs, name: string): FoundJob => {
+export const pickJob = ({ jobs, globs, problems }: FoundJobs, name: string): FoundJob => {
   const [found, twin] = jobs.filter(({ job }) => job.name === name);
   if (twin !== undefined) throw new CronfenceError("NO_JOB", `${twin.file}: ${twinMessage(name, found as FoundJob)}`);
   if (found !== undefined) return found;
@@ -131,7 +131,9 @@ export const pickJob = ({ jobs, globs }: FoundJobs, name: string): FoundJob => {
     near !== undefined
       ? `did you mean "${near}"?`
       : names.length === 0
-        ? "no job is"
+        ? problems.length === 0
+          ? "no job is"
+          : "what is there can't be loaded"
         : `defined are ${names.join(", ")}`;
   throw new CronfenceError("NO_JOB", `job "${name}" isn't defined in ${globs.join(", ")}; ${instead}`);
 };

@@ -22,7 +22,8 @@ export const addMove = (program: Command): void => {
     .addHelpText(
       "after",
       "\nNo run is granted under the old name from then on; deploy the definition with the new one. Run records stay where they" +
-        "\nare, and `runs` and `ledger` of the new name show them." +
+        "\nare, and `runs` and `ledger` of the new name show them. It can't be" +
+        "\ntaken back: the old name stays closed." +
         '\n\nExample:\n  npx cronfence move expire-carts expire-baskets --why "renamed" --yes',
     )
     .action(move);

@@ -52,5 +52,8 @@ const rewind = async (job: string, options: RewindOptions): Promise<void> => {
   const { rewindJob } = await import("../operate/acts.ts");
   const ended = await rewindJob(job, { ...act, watermark: to }, deps);
   if (options.json) return printJson({ job, watermark: to, ...told, ...cancelledJson(ended) });
-  print(`the watermark of ${job} is ${shown}${alsoCancelled(ended)}; to do the work now: npx cronfence run ${job}`);
+  const here = options.local === undefined ? "" : ` --here --local ${options.local}`;
+  print(
+    `the watermark of ${job} is ${shown}${alsoCancelled(ended)}; to do the work now: npx cronfence run ${job}${here}`,
+  );
 };

@@ -41,7 +41,11 @@ const showStatus = async (names: readonly string[], options: StatusOptions): Pro
   const now = systemClock.now();
   if (statuses.some((status) => problemsOf(status, now).length > 0)) process.exitCode = 1;
   if (options.json) return printJson({ at: iso(now), jobs: statuses.map((status) => asJson(status, now)) });
-  if (statuses.length === 0) return print(`no job is defined in ${found.globs.join(", ")}`);
+  if (statuses.length === 0) {
+    // One that can't be loaded has been reported.
+    if (found.problems.length === 0) print(`no job is defined in ${found.globs.join(", ")}`);
+    return;
+  }
   const { columns } = await import("./columns.ts");
   const headings = ["job", "last success (UTC)", "next tick (UTC)", "now"].map((heading) => ({ heading }));
   print(
