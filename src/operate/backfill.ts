@@ -4,7 +4,7 @@
  */
 import { InvalidOptionsError } from "../errors.ts";
 import type { Job } from "../job.ts";
-import { backfillKey } from "../work/backfill.ts";
+import { backfillKey } from "../work/backfill-key.ts";
 import { readLedger } from "./ledger.ts";
 import { budgetOf, type OperateDeps } from "./operator.ts";
 

@@ -4,7 +4,7 @@ import type { ExplainedJob } from "../ledger/explained-job.ts";
 import { type Ledger, type LedgerSpan, ledgerOf } from "../ledger/read-ledger.ts";
 import { isoOf } from "../report.ts";
 import type { WatchedJob } from "../watchdog/watched-job.ts";
-import { backfillKey } from "../work/backfill.ts";
+import { backfillKey } from "../work/backfill-key.ts";
 import { budgetOf, clockOf, type OperateDeps } from "./operator.ts";
 
 /**

@@ -10,6 +10,7 @@ import type { LiveRun } from "../live-run.ts";
 import { isoOf } from "../report.ts";
 import { type TickRun, tickAt } from "../run-context.ts";
 import type { Ending } from "../run-record.ts";
+import { backfillKey } from "./backfill-key.ts";
 import { holdForGuard, passGuard } from "./guard.ts";
 import { outOfTime } from "./reserve.ts";
 import { planOf, resultOf } from "./tick-shape.ts";
@@ -66,6 +67,3 @@ export const backfillTicks = async (
 
 /** One write says that the tick is done. */
 const mostActionsOfBackfill = mostActions - 1;
-
-/** Names the tick among the things that the job has done once. */
-export const backfillKey = (tick: number): string => `backfill of ${isoOf(tick)}`;
