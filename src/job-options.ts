@@ -4,6 +4,7 @@ import { accessShape, deploymentAllowed, deploymentProblems, deploymentShape } f
 import { type Duration, milliseconds } from "./duration.ts";
 import { InvalidOptionsError } from "./errors.ts";
 import { isInstant } from "./instant.ts";
+import { isJobName } from "./job-name.ts";
 import { metricsKinds } from "./observe/metrics.ts";
 import { isPingUrl } from "./observe/ping.ts";
 import type { Exception, Schedule } from "./schedule/index.ts";
@@ -63,7 +64,7 @@ const destructiveShape = {
   share: optional(objectOf(shareShape)),
 };
 const shape = {
-  name: textThat((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)),
+  name: textThat(isJobName),
   schedule: optional(is<Schedule>(isSchedule)),
   timeout: duration,
   ttl: optional(duration),

@@ -4,6 +4,7 @@ import { systemClock } from "../clock.ts";
 import { controlTableName, dynamoStore } from "../control/dynamo-store.ts";
 import { createControlTable } from "../control/table.ts";
 import { CronfenceError, InvalidOptionsError } from "../errors.ts";
+import { isJobName } from "../job-name.ts";
 import { patience, type TableOptions, useTable } from "./control-table.ts";
 import { print, printJson } from "./exit.ts";
 
@@ -15,7 +16,7 @@ interface CreateOptions extends TableOptions {
 /** Creates the control table and makes jobs known; doing it again changes nothing. */
 export const createTable = async (options: CreateOptions): Promise<void> => {
   const { table = controlTableName(), job = [], json } = options;
-  const wrong = job.filter((name) => !/^[A-Za-z0-9_-]{1,64}$/.test(name));
+  const wrong = job.filter((name) => !isJobName(name));
   if (wrong.length > 0) {
     throw new InvalidOptionsError("table create", [
       `--job is ${wrong.map((name) => JSON.stringify(name)).join(", ")}, and must be a name of letters, digits, - and _, at most 64 characters`,

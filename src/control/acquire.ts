@@ -20,6 +20,7 @@ import { JobMovedError } from "../errors.ts";
 import { type Connection, sendUntilKnown, unanswered } from "./connection.ts";
 import type { AcquireRequest, AcquireResult, Budget, ControlState, RunEntry } from "./control-store.ts";
 import { controlKey, type Item, mostPredecessors, namesIn, readState, valuesOf } from "./items.ts";
+import { pauseInForce } from "./pause.ts";
 import { readControl } from "./read.ts";
 import { clearPredecessors } from "./records.ts";
 
@@ -124,8 +125,7 @@ const readRefusal = (request: AcquireRequest, state: ControlState): AcquireResul
   const replaced = [...state.recentOwners, ...state.prev.map(({ owner }) => owner)].includes(request.owner);
   if (replaced) return { kind: "held", state };
   if (state.moving !== undefined) throw new JobMovedError(request.job, state.moving);
-  if (state.paused !== undefined && (state.paused.until ?? Number.POSITIVE_INFINITY) > request.now)
-    return { kind: "paused", state };
+  if (pauseInForce(state, request.now) !== undefined) return { kind: "paused", state };
   if (request.tick !== undefined && state.tick !== undefined && state.tick >= request.tick)
     return { kind: "duplicate", state };
   if (state.prev.length >= mostPredecessors && (request.takeover !== undefined || isFree(request, state)))

@@ -70,6 +70,12 @@ const sendOnce = async <T>(connection: Connection, command: Command): Promise<T>
   }
 };
 
+/** For work of many requests, of which each has as much time as the budget leaves now. */
+export const forEachRequest = (budget: Budget): (() => Budget) => {
+  const patienceMs = budget.until - budget.clock.now();
+  return () => ({ ...budget, until: budget.clock.now() + patienceMs });
+};
+
 /** Sends a request until its outcome is known (see `settle`). */
 export const sendUntilKnown = <T>(connection: Connection, command: Command, budget: Budget): Promise<Settled<T>> =>
   settle(() => sendOnce<T>(connection, command), budget);

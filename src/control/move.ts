@@ -22,7 +22,7 @@ import { randomUUID } from "node:crypto";
 import { QueryCommand, TransactWriteItemsCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { ActRefusedError } from "../errors.ts";
 import { onIdle, perform, putAct } from "./act-transaction.ts";
-import { type Connection, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
+import { type Connection, forEachRequest, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Budget, ControlState, EndingAct, RunEntry } from "./control-store.ts";
 import { carriedPrefixes, controlKey, type Item, idempotencyKeyOf, namesIn, partition, valuesOf } from "./items.ts";
 import { readControl } from "./read.ts";
@@ -130,8 +130,7 @@ const targetCondition = (target: ControlState | undefined): { text: string; valu
 
 /** Parked items and effects: each is under one name or the other, never both. */
 const bringOver = async (connection: Connection, job: string, to: string, budget: Budget): Promise<void> => {
-  const patienceMs = budget.until - budget.clock.now();
-  const each = () => ({ ...budget, until: budget.clock.now() + patienceMs });
+  const each = forEachRequest(budget);
   for (const prefix of carriedPrefixes) {
     for (;;) {
       const items = await firstItems(connection, job, prefix, each());

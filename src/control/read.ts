@@ -1,6 +1,6 @@
 /** Reading the control table. Reads that decide something are consistent ones. */
 import { GetItemCommand, QueryCommand } from "@aws-sdk/client-dynamodb";
-import { type Connection, readUntilKnown } from "./connection.ts";
+import { type Connection, forEachRequest, readUntilKnown } from "./connection.ts";
 import type { ActPage, Budget, ControlState, CoveragePage, RunPage, RunRecord } from "./control-store.ts";
 import {
   actKeysOf,
@@ -105,12 +105,11 @@ export const readRunsNamed = async (
   budget: Budget,
 ): Promise<readonly RunRecord[]> => {
   const runs: RunRecord[] = [];
-  const patienceMs = budget.until - budget.clock.now();
+  const each = forEachRequest(budget);
   const filter = { condition: "begins_with(#id, :id)", values: { ":id": beginning } };
   let start: string | undefined;
   do {
-    const each = { ...budget, until: budget.clock.now() + patienceMs };
-    const { items, next } = await readPage(connection, job, { ...runKeysOf(job), start, filter }, each);
+    const { items, next } = await readPage(connection, job, { ...runKeysOf(job), start, filter }, each());
     for (const item of items) {
       const record = readRecord(item);
       runs.push(record);

@@ -8,7 +8,7 @@
 import { randomUUID } from "node:crypto";
 import { ScanCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { putAct } from "./act-transaction.ts";
-import { type Connection, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
+import { type Connection, forEachRequest, readUntilKnown, sendUntilKnown, unanswered } from "./connection.ts";
 import type { Act, Budget } from "./control-store.ts";
 import { type Item, namesIn, valuesOf } from "./items.ts";
 
@@ -22,8 +22,7 @@ export const markRestored = async (
   at: number,
   budget: Budget,
 ): Promise<readonly string[]> => {
-  const patienceMs = budget.until - budget.clock.now();
-  const each = () => ({ ...budget, until: budget.clock.now() + patienceMs });
+  const each = forEachRequest(budget);
   const jobs: string[] = [];
   let start: Item | undefined;
   do {

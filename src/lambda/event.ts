@@ -4,6 +4,7 @@
  */
 import { CronfenceError } from "../errors.ts";
 import { isInstant } from "../instant.ts";
+import { isJobName } from "../job-name.ts";
 import type { Trigger } from "../trigger.ts";
 import {
   type Check,
@@ -220,4 +221,4 @@ const allowed = {
 };
 
 /** Another job's name, as long as it looks like one. */
-const jobNamed = (name: string): string => (/^[A-Za-z0-9_-]{1,64}$/.test(name) ? `job "${name}"` : "another job");
+const jobNamed = (name: string): string => (isJobName(name) ? `job "${name}"` : "another job");

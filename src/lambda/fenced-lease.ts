@@ -14,6 +14,7 @@ import { everyTick } from "../catch-up.ts";
 import { dynamoStore } from "../control/dynamo-store.ts";
 import { type Duration, milliseconds } from "../duration.ts";
 import { CronfenceError, InvalidOptionsError, SilentFailureError } from "../errors.ts";
+import { isJobName } from "../job-name.ts";
 import { type LiveRun, liveRun } from "../live-run.ts";
 import type { MetricsKind } from "../observe/metrics.ts";
 import { newWatch, type Watch, watchFromHere } from "../observe/observed.ts";
@@ -219,7 +220,7 @@ const specOf = (options: FencedLeaseOptions): LeaseSpec => {
   const problems = Object.keys(options ?? {})
     .filter((key) => !known.includes(key))
     .map((key) => unknownOption(key, known));
-  if (typeof job !== "string" || !/^[A-Za-z0-9_-]{1,64}$/.test(job)) {
+  if (!isJobName(job)) {
     problems.push(
       `job is ${JSON.stringify(job)}, and must be a name of letters, digits, - and _, at most 64 characters`,
     );

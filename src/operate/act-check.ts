@@ -1,6 +1,7 @@
 /** What every act must say, checked before anything is asked or written: a caller in JavaScript may hand over anything. */
 import type { EndingAct } from "../control/control-store.ts";
 import { InvalidOptionsError } from "../errors.ts";
+import { isJobName } from "../job-name.ts";
 
 /** One sentence for each thing that is missing or can't be. */
 export const problemsOf = (job: unknown, act: EndingAct): string[] => {
@@ -18,9 +19,7 @@ export const problemsOf = (job: unknown, act: EndingAct): string[] => {
 };
 
 export const nameProblems = (what: string, name: unknown): string[] =>
-  typeof name === "string" && /^[A-Za-z0-9_-]{1,64}$/.test(name)
-    ? []
-    : [`${what} is ${show(name)}, and must be at most 64 letters, digits, "-" and "_"`];
+  isJobName(name) ? [] : [`${what} is ${show(name)}, and must be at most 64 letters, digits, "-" and "_"`];
 
 /** @param than it must be later than this, in milliseconds since the epoch */
 export const laterProblems = (what: string, instant: unknown, than: number): string[] =>

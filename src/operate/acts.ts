@@ -7,7 +7,6 @@
  * control table can't be used, OutcomeUnknownError where it couldn't be found out in time whether the act was done (doing it
  * again is safe), and InvalidOptionsError for an act without a name or a reason.
  */
-
 import type { RunDeps } from "../attempt.ts";
 import type { Act, Approval, EndingAct, RunEntry, SeenAct } from "../control/control-store.ts";
 import type { Job } from "../job.ts";

@@ -5,6 +5,7 @@
  */
 import { pause } from "../clock.ts";
 import type { ControlState, RunEntry, RunRecord } from "../control/control-store.ts";
+import { pauseInForce } from "../control/pause.ts";
 import { budgetOf, clockOf, type OperateDeps } from "./operator.ts";
 import { listRuns } from "./run-history.ts";
 import { isSettled, type StartedRun } from "./start-run.ts";
@@ -81,9 +82,8 @@ const lookAt = ({ requestId, tick, at }: StartedRun, state: ControlState | undef
 };
 
 const pauseOf = (state: ControlState | undefined, now: number) => {
-  const { paused } = state ?? {};
-  if (paused === undefined || (paused.until ?? Number.POSITIVE_INFINITY) <= now) return undefined;
-  return { by: paused.by, why: paused.why };
+  const paused = state && pauseInForce(state, now);
+  return paused && { by: paused.by, why: paused.why };
 };
 
 /** The newest record of the invocation: the platform may have tried it more than once. */

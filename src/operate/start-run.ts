@@ -3,6 +3,7 @@
  * can be known beforehand to come to nothing is refused, since an attempt that becomes no run leaves no record.
  */
 import type { ControlState } from "../control/control-store.ts";
+import { pauseInForce } from "../control/pause.ts";
 import { ActRefusedError, CronfenceError, InvalidOptionsError } from "../errors.ts";
 import { isoOf, type RunReport } from "../report.ts";
 import { nameProblems, timeProblems } from "./act-check.ts";
@@ -101,9 +102,10 @@ const problemsIn = ({ tick, backfill, reason, version }: StartRequest, now: numb
 /** Why a run that is started now wouldn't become one, as far as the control item tells. */
 const futility = (state: ControlState | undefined, tick: number | undefined, now: number): string | undefined => {
   if (state === undefined) return undefined;
-  const { paused, moving, owner, run, leaseUntil = 0 } = state;
+  const { moving, owner, run, leaseUntil = 0 } = state;
   if (moving !== undefined && "to" in moving) return `the job was moved to "${moving.to}"`;
-  if (paused !== undefined && (paused.until ?? Number.POSITIVE_INFINITY) > now) {
+  const paused = pauseInForce(state, now);
+  if (paused !== undefined) {
     const until = paused.until === undefined ? "" : ` until ${isoOf(paused.until)}`;
     return `the job is paused${until} by ${paused.by} (${paused.why}); resume it first`;
   }

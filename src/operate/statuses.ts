@@ -1,5 +1,6 @@
 /** How jobs are doing: what their control items say, judged as the watchdog judges them. */
 import type { ControlState, Paused, RunEntry } from "../control/control-store.ts";
+import { pauseInForce } from "../control/pause.ts";
 import { errorOf } from "../report.ts";
 import { type Judgement, judge } from "../watchdog/judge.ts";
 import type { WatchedJob } from "../watchdog/watched-job.ts";
@@ -72,10 +73,11 @@ const isShowable = ({ tick, lastSuccessAt, leaseUntil, run, paused }: ControlSta
 
 /** What the control item says itself, whatever follows from it. */
 const factsOf = (job: WatchedJob, state: ControlState, now: number) => {
-  const { paused, owner, run, leaseUntil = 0, moving } = state;
+  const { owner, run, leaseUntil = 0, moving } = state;
+  const paused = pauseInForce(state, now);
   return {
     state,
-    ...(paused === undefined || (paused.until ?? Number.POSITIVE_INFINITY) <= now ? {} : { paused }),
+    ...(paused === undefined ? {} : { paused }),
     ...(owner === undefined || run === undefined
       ? {}
       : { running: { ...run, fence: state.fence, leaseUntil, expired: leaseUntil + job.skewMs < now } }),

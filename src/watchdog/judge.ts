@@ -3,6 +3,7 @@
  * the watchdog, the rehearsal of alarms and whoever prints a status all ask here.
  */
 import type { ControlState, RunEntry } from "../control/control-store.ts";
+import { pauseInForce } from "../control/pause.ts";
 import { failuresInARow } from "../control/tally.ts";
 import type { Json } from "../json.ts";
 import { type Duty, deliveryMs, dutyOf, lateAfterMs, platformTriesMs } from "./duty.ts";
@@ -59,7 +60,7 @@ export interface JudgeOptions {
 /** @throws RangeError for an item that can't be judged: something in it isn't what it must be */
 export const judge = (job: WatchedJob, state: ControlState, now: number, options: JudgeOptions): Judgement => {
   checkState(job, state, now);
-  const paused = state.paused !== undefined && (state.paused.until ?? Number.POSITIVE_INFINITY) > now;
+  const paused = pauseInForce(state, now) !== undefined;
   const idle = paused || job.dryRun;
   const activeSince = activeSinceOf(state, now);
   const rescheduled = idle ? undefined : rescheduledTo(job, state, now);
