@@ -1,13 +1,12 @@
 /**
- * `npm run bundle`: each handler as a folder of ES modules for Lambda, with everything it imports, the SDK too.
+ * A handler as a folder of ES modules for Lambda, with everything it imports, the SDK too.
  *
  * A handler loads what it uses at its start; what it imports only when used lies in a file of its own, or is left to Lambda's
  * runtime (left-to-runtime.ts). Logs go to standard output: pino's transports, which need files of theirs, don't work in a
  * bundle, and aren't in it.
  */
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative } from "node:path";
 import { build } from "esbuild";
 import { leftToRuntime, ownSource } from "./left-to-runtime.ts";
 import { lighterModules } from "./lighter-modules.ts";
@@ -70,12 +69,3 @@ const forPeople = (): string[] =>
   ["cli", "testing", "local", "rehearse"].map((part) =>
     join(relative(process.cwd(), ownSource), part, "**").replaceAll("\\", "/"),
   );
-
-if (process.argv[1] !== undefined && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  const root = fileURLToPath(new URL("..", import.meta.url));
-  for (const file of (await readdir(join(root, "handlers"))).sort()) {
-    const name = basename(file, ".ts");
-    await bundleHandler(join(root, "handlers", file), join(root, ".build", name));
-    console.log(`.build/${name}`);
-  }
-}
